@@ -1,0 +1,37 @@
+# make demo: set up and run the default workflow.   make test: set up and run every test.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: demo test lint docs clean
+
+demo: $(READY)
+	snakemake --profile profiles/local
+	@tabpet summary
+
+test: $(READY)
+	pytest -n 2
+
+lint: $(READY)
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile rules
+	snakemake --lint
+	mypy
+	lint-imports
+
+docs: $(READY) # files that are generated from the code; the picture needs graphviz
+	tabpet settings --write
+	snakemake --rulegraph | dot -Grankdir=LR -Tsvg > docs/rulegraph.svg
+
+# Set up once, and again only when the versions or the package's requirements change.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tabpet needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	@touch $(READY)
+
+clean:
+	rm -rf results/* .snakemake

@@ -1,0 +1,20 @@
+# Do positional encodings from feature graphs help tabular transformers?
+# Settings: config.yaml (or --configfile); datasets: datasets.csv; map: docs/architecture.md.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+# A --configfile stands alone: it is not mixed with the demo's settings.
+if not workflow.overwrite_configfiles:
+
+    configfile: workflow.source_path("config.yaml")
+
+
+include: "rules/common.smk"
+include: "rules/data.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        all_targets(),

@@ -1,0 +1,173 @@
+"""The catalog: one row per dataset, read from `datasets.csv` and from people's own sheets."""
+
+import csv
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+from tabpet.errors import TabpetError
+
+SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+LISTS = ("categorical", "ignore", "groups", "notears_lambdas")
+
+
+class CatalogRow(BaseModel):
+    """One dataset: where its table comes from, what is predicted, and what it should look like."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    source: Literal["openml", "file", "bundled", "synthetic"] = "file"
+    task: Literal["classification", "regression"]
+    target: str | None = None  # None: OpenML's default target
+    openml_id: int | None = None
+    version: int | None = None
+    path: Path | None = None
+    options: dict[str, int] = {}  # of a synthetic table: d, k, n, seed, ...
+    categorical: tuple[str, ...] = ()  # number-coded columns that are categories
+    ignore: tuple[str, ...] = ()  # columns that are no features
+    abbreviation: str | None = None
+    n_rows: int | None = None
+    n_features: int | None = None
+    n_categorical: int | None = None
+    batch_size: int = 32  # FT-Transformer and TabTransformer
+    batch_size_saint: int = 256
+    notears_lambdas: tuple[float, ...] = ()  # empty: the configured grid
+    groups: tuple[str, ...] = ()
+
+    @field_validator("name")
+    @classmethod
+    def _safe(cls, value: str) -> str:
+        # The name becomes a folder under results/, so nothing in it may lead elsewhere.
+        if not SAFE_NAME.fullmatch(value) or ".." in value:
+            raise ValueError(
+                "a name starts with a letter or digit and goes on with letters, digits, '_', '-' "
+                "or single '.'; it becomes a folder name"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self) -> "CatalogRow":
+        if self.source == "file" and self.path is None:
+            raise ValueError("source `file` needs a `path`")
+        if self.source == "openml" and self.openml_id is None and self.version is None:
+            raise ValueError("source `openml` needs an `openml_id`, or a `version` with the name")
+        if self.source != "openml" and self.target is None:
+            raise ValueError("`target` is missing: name the column to predict")
+        return self
+
+    def fetch_fields(self) -> dict[str, Any]:
+        """The part of the row that decides what the raw table is, as plain JSON values."""
+        return self.model_dump(
+            mode="json",
+            exclude={
+                "abbreviation",
+                "groups",
+                "batch_size",
+                "batch_size_saint",
+                "notears_lambdas",
+            },
+        )
+
+
+def read_catalogs(paths: Iterable[Path]) -> dict[str, CatalogRow]:
+    """Read all sheets into one catalog by name; a name may stand in one sheet only."""
+    catalog: dict[str, CatalogRow] = {}
+    origin: dict[str, Path] = {}
+    for path in paths:
+        for row in _read_sheet(Path(path)):
+            if row.name in catalog:
+                raise TabpetError(
+                    f"The dataset name {row.name!r} stands in {origin[row.name]} and again in "
+                    f"{path}. Rename one of them."
+                )
+            catalog[row.name], origin[row.name] = row, Path(path)
+    return catalog
+
+
+def select_datasets(
+    catalog: Mapping[str, CatalogRow], wanted: Iterable[str], exclude: Iterable[str] = ()
+) -> list[str]:
+    """Resolve names and `@group`s to dataset names, in catalog order."""
+    chosen = _resolve(catalog, wanted) - _resolve(catalog, exclude)
+    if not chosen:
+        raise TabpetError("`exclude` leaves no dataset to run. Remove some of its entries.")
+    return [name for name in catalog if name in chosen]
+
+
+def _resolve(catalog: Mapping[str, CatalogRow], entries: Iterable[str]) -> set[str]:
+    groups: dict[str, set[str]] = {}
+    for row in catalog.values():
+        for group in row.groups:
+            groups.setdefault(f"@{group}", set()).add(row.name)
+    names: set[str] = set()
+    for entry in entries:
+        if entry in groups:
+            names |= groups[entry]
+        elif entry in catalog:
+            names.add(entry)
+        else:
+            known = [*groups, *catalog]
+            close = difflib.get_close_matches(entry, known, n=3, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(close)}? " if close else ""
+            raise TabpetError(
+                f"There is no dataset or group {entry!r} in the catalogs. {hint}"
+                f"Groups: {', '.join(sorted(groups)) or 'none'}. "
+                "`tabpet datasets` lists everything; your own tables go into a sheet of your own "
+                "(`catalogs: [datasets.csv, mine.csv]`)."
+            )
+    return names
+
+
+def _read_sheet(path: Path) -> list[CatalogRow]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise TabpetError(f"There is no catalog {path}. Check `catalogs` in the config.") from None
+    reader = csv.DictReader(text.splitlines())
+    columns = set(reader.fieldnames or ())
+    unknown = columns - set(CatalogRow.model_fields)
+    if unknown or not {"name", "task"} <= columns:
+        raise TabpetError(
+            f"{path} needs the columns name and task, and may have: "
+            f"{', '.join(CatalogRow.model_fields)}. "
+            + (f"Not known: {', '.join(sorted(map(str, unknown)))}." if unknown else "")
+        )
+    rows = []
+    for number, cells in enumerate(reader, start=2):
+        try:
+            rows.append(CatalogRow.model_validate(_parse_cells(cells, path.parent)))
+        except (ValidationError, ValueError) as error:
+            raise TabpetError(
+                f"{path}, line {number} ({cells.get('name') or 'no name'}): {_first_line(error)}"
+            ) from None
+    return rows
+
+
+def _parse_cells(cells: Mapping[str | None, str | None], folder: Path) -> dict[str, Any]:
+    """Turn the text cells of one line into values; empty cells take the defaults."""
+    if None in cells or None in cells.values():
+        raise ValueError("the line does not have as many cells as the header has columns")
+    values: dict[str, Any] = {str(key): text.strip() for key, text in cells.items() if text}
+    for key in LISTS:
+        if key in values:
+            values[key] = tuple(part.strip() for part in values[key].split(";") if part.strip())
+    if "options" in values:
+        pairs = (part.split("=") for part in values["options"].split(";"))
+        values["options"] = {key.strip(): int(value) for key, value in pairs}
+    if "path" in values:
+        values["path"] = folder / values["path"]
+    return values
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        message = problem["msg"].removeprefix("Value error, ")
+        return f"{where}: {message}" if where else message
+    return str(error)

@@ -1,0 +1,140 @@
+"""The `tabpet` command: look at the catalog, the settings and the results of a run."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
+from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
+from tabpet.errors import TabpetError
+from tabpet.files import write_text
+
+ROOT = Path(__file__).resolve().parent.parent
+
+app = typer.Typer(
+    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+console = Console()
+
+
+@app.command()
+def datasets(
+    wanted: Annotated[
+        list[str] | None, typer.Argument(help="Names or @groups to show; everything by default.")
+    ] = None,
+    config: Annotated[
+        Path, typer.Option(help="Config file whose catalogs and mirror are used.")
+    ] = ROOT / "config.yaml",
+) -> None:
+    """List the datasets of the catalogs, and whether their tables are already here."""
+    settings = read_settings(config)
+    sheets = [path if path.exists() else ROOT / path for path in settings.catalogs]
+    catalog = read_catalogs(sheets)
+    names = select_datasets(catalog, wanted) if wanted else list(catalog)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("dataset", no_wrap=True)
+    table.add_column("task", no_wrap=True)
+    for heading in ("rows", "feat.", "cat."):
+        table.add_column(heading, justify="right")
+    table.add_column("groups")
+    table.add_column("table", no_wrap=True)
+    places = [_whereabouts(catalog[name], settings.fetch) for name in names]
+    for name, place in zip(names, places, strict=True):
+        row = catalog[name]
+        shape = (row.n_rows, row.n_features, row.n_categorical)
+        table.add_row(
+            row.name,
+            row.task.removesuffix("ification").removesuffix("ression"),
+            *("-" if number is None else f"{number:,}" for number in shape),
+            " ".join(row.groups),
+            place,
+        )
+    console.print(table)
+    here = sum(place != "to download" and place != "file missing" for place in places)
+    console.print(f"\n{len(names)} datasets, {here} available without a download")
+
+
+@app.command()
+def settings(
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the JSON schema and the docs page.")
+    ] = False,
+) -> None:
+    """Print every setting with its default and meaning."""
+    if not write:
+        console.print(settings_table(), markup=False)
+        return
+    for path, text in generated_files().items():
+        write_text(text, path)
+        console.print(f"wrote {path}")
+
+
+def generated_files() -> dict[Path, str]:
+    """The files that are made from the settings' definition, with their content."""
+    return {
+        ROOT / "config.schema.json": schema_text(),
+        ROOT / "docs" / "configuration.md": settings_table(),
+    }
+
+
+@app.command()
+def summary(
+    results: Annotated[Path, typer.Argument(help="Results folder of a run.")] = Path("results"),
+) -> None:
+    """Print the main result of a run in a few lines, and where the details are."""
+    import pandas as pd
+
+    path = results / "tables" / "datasets.csv"
+    if not path.is_file():
+        raise TabpetError(f"There is no {path}: run `snakemake --cores all` first.")
+    frame = pd.read_csv(path)
+    columns = ["dataset", "task", "features", "categorical", "train", "val", "test"]
+    console.print(_frame_table(frame[columns].itertuples(index=False), columns))
+    warned = int(frame["warnings"].notna().sum())
+    console.print(
+        f"\n{frame['dataset'].nunique()} datasets prepared"
+        f"{f', {warned} with warnings' if warned else ''}. Details: {path}"
+    )
+
+
+def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
+    """Where the table of a row is now."""
+    from tabpet.data.fetch import mirror_file, mirror_folder
+
+    if (Path("results/data") / row.name / "raw.parquet").is_file():
+        return "fetched"
+    if row.source == "file":
+        return "file" if row.path is not None and row.path.is_file() else "file missing"
+    if row.source != "openml":
+        return row.source
+    folder = mirror_folder(fetch)
+    return "in mirror" if folder and mirror_file(row, folder).is_file() else "to download"
+
+
+def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    lines = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    for position, name in enumerate(columns):
+        numeric = all(line[position].replace(",", "").isdigit() for line in lines)
+        table.add_column(name, justify="right" if numeric else "left")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+def main() -> None:
+    """Run the command; problems that the user can fix are shown without a traceback."""
+    try:
+        app()
+    except TabpetError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

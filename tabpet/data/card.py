@@ -1,0 +1,153 @@
+"""The card of a fetched table: what it holds, where it came from, and what looks odd about it."""
+
+import hashlib
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel
+
+from tabpet.catalog import CatalogRow
+from tabpet.errors import TabpetError
+
+MAX_LISTED_LEVELS = 50
+
+
+class Column(BaseModel):
+    """Facts about one feature column."""
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    missing: int
+    distinct: int
+    levels: list[str] | None = None  # of a categorical column, the first 50
+
+
+class Target(BaseModel):
+    """Facts about the target column."""
+
+    name: str
+    classes: dict[str, int] | None = None  # class -> rows
+    range: tuple[float, float] | None = None
+    mean: float | None = None
+
+
+class Card(BaseModel):
+    """Everything worth knowing about a raw table before it is used."""
+
+    dataset: str
+    source: str
+    origin: str  # file, address or generator that the table was taken from
+    openml_id: int | None
+    version: int | None
+    sha256: str  # of names, kinds and values; independent of the file format
+    task: Literal["classification", "regression"]
+    rows: int
+    columns: list[Column]
+    target: Target
+    duplicate_rows: int
+    constant_columns: list[str]
+    id_like_columns: list[str]
+    warnings: list[str]
+
+
+def make_card(
+    frame: pd.DataFrame, row: CatalogRow, target: str, origin: str, warnings: list[str]
+) -> Card:
+    """Describe a table in the raw convention (target column last)."""
+    features = frame.drop(columns=target)
+    columns = [_describe(features[name]) for name in features]
+    constant = [column.name for column in columns if column.distinct <= 1]
+    id_like = [column.name for column in columns if _looks_like_id(features[column.name])]
+    notes = [*warnings]
+    if constant:
+        notes.append(f"constant columns: {', '.join(constant)}")
+    if id_like:
+        notes.append(f"columns that look like row identifiers: {', '.join(id_like)}")
+    return Card(
+        dataset=row.name,
+        source=row.source,
+        origin=origin,
+        openml_id=row.openml_id,
+        version=row.version,
+        sha256=table_hash(frame),
+        task=row.task,
+        rows=len(frame),
+        columns=columns,
+        target=_describe_target(frame[target]),
+        duplicate_rows=int(frame.duplicated().sum()),
+        constant_columns=constant,
+        id_like_columns=id_like,
+        warnings=notes,
+    )
+
+
+def check_expectation(card: Card, row: CatalogRow) -> str | None:
+    """None when the table has the shape that its catalog row says, else a text showing both."""
+    found = {
+        "n_rows": card.rows,
+        "n_features": len(card.columns),
+        "n_categorical": sum(column.kind == "categorical" for column in card.columns),
+    }
+    lines = [
+        f"  {key}: catalog {expected}, table {found[key]}"
+        for key in found
+        if (expected := getattr(row, key)) is not None and expected != found[key]
+    ]
+    if not lines:
+        return None
+    return f"{row.name}: the table from {card.origin} is not what the catalog expects:\n" + (
+        "\n".join(lines)
+    )
+
+
+def table_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of a table's names, kinds and values."""
+    digest = hashlib.sha256()
+    for name in frame:
+        column = frame[name]
+        digest.update(f"{name}\0{column.dtype.kind}\0".encode())
+        digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _describe(column: pd.Series) -> Column:
+    levels = None
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        levels = [str(level) for level in column.cat.categories[:MAX_LISTED_LEVELS]]
+    return Column(
+        name=str(column.name),
+        kind="numeric" if levels is None else "categorical",
+        missing=int(column.isna().sum()),
+        distinct=int(column.nunique()),
+        levels=levels,
+    )
+
+
+def _describe_target(column: pd.Series) -> Target:
+    name = str(column.name)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        counts = column.value_counts(sort=False)
+        if len(counts) < 2:
+            raise TabpetError(
+                f"The target {name!r} has only one class ({counts.index[0]!r}), so there is "
+                "nothing to classify. Is it the right column?"
+            )
+        return Target(name=name, classes={str(level): int(n) for level, n in counts.items()})
+    low, high = float(column.min()), float(column.max())
+    if low == high:
+        raise TabpetError(
+            f"The target {name!r} is {low:g} in every row, so there is nothing to predict. "
+            "Is it the right column?"
+        )
+    return Target(name=name, range=(low, high), mean=float(column.mean()))
+
+
+def _looks_like_id(column: pd.Series) -> bool:
+    """All values distinct, and either text or a run of whole numbers."""
+    if column.nunique() < len(column) or len(column) < 10:
+        return False
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return True
+    values = np.sort(column.to_numpy())
+    return bool(column.dtype.kind == "i" and values[-1] - values[0] == len(values) - 1)

@@ -1,0 +1,279 @@
+"""prepare_split: from a raw table to coded and scaled training, validation and test rows.
+
+The paper's appendix B.2 by rule. Rows are assigned to parts first, from the target alone; all
+else (dropped features, the way of handling missing numbers, imputation, scaling, categories) is
+learned from training rows and applied to the others.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers the class)
+from sklearn.impute import IterativeImputer
+from sklearn.model_selection import train_test_split
+
+from tabpet.config import PrepareSettings
+from tabpet.data.card import Card
+from tabpet.errors import TabpetError
+from tabpet.files import read_json, write_json, write_parquet
+
+MISSING_LEVEL = "(missing)"
+PARTS = ("train", "val", "test")
+logger = logging.getLogger(__name__)
+
+
+class Feature(BaseModel):
+    """How one feature was coded: value = code -> level, or value * scale + mean."""
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    mean: float = 0.0
+    scale: float = 1.0
+    levels: list[str] = []  # level of code 0, 1, ...; code len(levels) is "unseen"
+    constant: bool = False  # one value in all training rows
+    missing: int = 0  # missing values in training rows
+
+    @property
+    def unseen(self) -> int:
+        """The code of a level that no training row has."""
+        return len(self.levels)
+
+
+class TargetInfo(BaseModel):
+    """How the target was coded: a class index, or the plain number with its training moments."""
+
+    name: str
+    classes: list[str] | None = None
+    mean: float = 0.0
+    scale: float = 1.0
+
+
+class SplitInfo(BaseModel):
+    """All that is needed to read a prepared split and to undo it."""
+
+    dataset: str
+    split: int
+    task: Literal["classification", "regression"]
+    target: TargetInfo
+    features: list[Feature]
+    dropped_features: dict[str, str]  # name -> why
+    missing_numbers: Literal["none", "rows dropped", "imputed"]
+    rows: dict[str, int]  # part -> rows
+    rows_dropped: dict[str, int]  # part -> rows with missing numbers that were removed
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A prepared split. Columns: part, row (in the raw table), the features, the target."""
+
+    frame: pd.DataFrame
+    info: SplitInfo
+
+    def save(self, table: Path, info: Path) -> None:
+        """Write the table as Parquet and what was learned as JSON."""
+        write_parquet(self.frame, table)
+        write_json(self.info.model_dump(mode="json"), info)
+
+    @classmethod
+    def load(cls, table: Path, info: Path) -> "Split":
+        """Read what `save` wrote."""
+        return cls(pd.read_parquet(table), SplitInfo.model_validate(read_json(info)))
+
+    def part(self, name: str) -> pd.DataFrame:
+        """The rows of one part."""
+        return self.frame[self.frame["part"] == name]
+
+    def restore(self) -> pd.DataFrame:
+        """The features and target as they were in the raw table; unseen levels are missing."""
+        columns: dict[str, np.ndarray | pd.Series] = {}
+        for feature in self.info.features:
+            values = self.frame[feature.name].to_numpy()
+            if feature.kind == "numeric":
+                columns[feature.name] = values * feature.scale + feature.mean
+            else:
+                levels = np.array([*feature.levels, None], dtype=object)
+                columns[feature.name] = pd.Series(levels[values]).replace(MISSING_LEVEL, None)
+        target = self.frame[self.info.target.name].to_numpy()
+        if self.info.target.classes is not None:
+            target = np.array(self.info.target.classes, dtype=object)[target]
+        return pd.DataFrame({**columns, self.info.target.name: target})
+
+
+def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSettings) -> Split:
+    """Assign rows to parts with `seed`, learn the coding from training rows, and apply it."""
+    warnings: list[str] = []
+    target = raw[card.target.name]
+    part = assign_parts(target, card.task, seed, settings.fractions, warnings)
+    features = raw.drop(columns=card.target.name)
+
+    dropped = _find_sparse(features[part == "train"], settings.max_missing)
+    features = features.drop(columns=list(dropped))
+    if features.columns.empty:
+        raise TabpetError(
+            f"{card.dataset}: every feature misses more than {settings.max_missing:.0%} of its "
+            "training values. Raise `prepare: {max_missing: ...}` or mend the table."
+        )
+    numeric = [c.name for c in card.columns if c.kind == "numeric" and c.name in features]
+    features, keep, missing_numbers = _settle_missing(features, numeric, part, seed, settings)
+
+    learned = [_learn(features[name][(part == "train") & keep]) for name in features]
+    columns = {feature.name: _code(features[feature.name][keep], feature) for feature in learned}
+    target_info, coded_target = _code_target(target, part, keep)
+    frame = pd.DataFrame(
+        {
+            "part": pd.Categorical(part[keep], categories=PARTS),
+            "row": np.flatnonzero(keep),
+            **columns,
+            card.target.name: coded_target,
+        }
+    )
+    rows = {name: int(((part == name) & keep).sum()) for name in PARTS}
+    for name in PARTS:
+        if rows[name] == 0:
+            raise TabpetError(
+                f"{card.dataset}: no {name} rows are left after rows with missing numbers were "
+                "dropped. Set `prepare: {min_complete: 1}` to impute instead."
+            )
+    if missing_numbers == "rows dropped":
+        warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
+    if constant := [feature.name for feature in learned if feature.constant]:
+        warnings.append(f"constant in training rows: {', '.join(constant)}")
+    for warning in warnings:
+        logger.warning("%s", warning)
+    info = SplitInfo(
+        dataset=card.dataset,
+        split=seed,
+        task=card.task,
+        target=target_info,
+        features=learned,
+        dropped_features=dropped,
+        missing_numbers=missing_numbers,
+        rows=rows,
+        rows_dropped={name: int(((part == name) & ~keep).sum()) for name in PARTS},
+        warnings=warnings,
+    )
+    return Split(frame, info)
+
+
+def assign_parts(
+    target: pd.Series,
+    task: str,
+    seed: int,
+    fractions: tuple[float, float, float],
+    warnings: list[str],
+) -> np.ndarray:
+    """The part of every row; stratified for classification, too rare classes go to training."""
+    part = np.full(len(target), "train", dtype=object)
+    rows = np.arange(len(target))
+    strata = None
+    if task == "classification":
+        counts = target.value_counts()
+        # Fewer rows than this and the smallest part can't get one of them.
+        rare = counts.index[counts * min(fractions) < 1 - 1e-9]
+        if len(rare):
+            named = ", ".join(f"{level!r} ({counts[level]} rows)" for level in rare)
+            warnings.append(f"too rare to stratify, kept in training only: class {named}")
+        rows = rows[~target.isin(rare).to_numpy()]
+        strata = target.to_numpy()
+    _, val_share, test_share = fractions
+    try:
+        rest, test = train_test_split(
+            rows,
+            test_size=test_share,
+            random_state=seed,
+            stratify=None if strata is None else strata[rows],
+        )
+        _, val = train_test_split(
+            rest,
+            test_size=val_share / (1 - test_share),
+            random_state=seed,
+            stratify=None if strata is None else strata[rest],
+        )
+    except ValueError as error:
+        raise TabpetError(
+            f"{len(target)} rows are too few for a {task} split by {fractions}: {error}"
+        ) from None
+    part[val], part[test] = "val", "test"
+    return part
+
+
+def _find_sparse(training: pd.DataFrame, max_missing: float) -> dict[str, str]:
+    """Features that miss too many training values, with the reason."""
+    shares = training.isna().mean()
+    return {
+        str(name): f"{share:.0%} of training values missing"
+        for name, share in shares.items()
+        if share > max_missing
+    }
+
+
+def _settle_missing(
+    features: pd.DataFrame,
+    numeric: list[str],
+    part: np.ndarray,
+    seed: int,
+    settings: PrepareSettings,
+) -> tuple[pd.DataFrame, np.ndarray, Literal["none", "rows dropped", "imputed"]]:
+    """Drop rows with missing numbers or impute them, whichever the training rows call for."""
+    complete = features[numeric].notna().all(axis=1).to_numpy()
+    if complete.all():
+        return features, complete, "none"
+    if complete[part == "train"].mean() >= settings.min_complete:
+        return features, complete, "rows dropped"
+    imputer = IterativeImputer(random_state=seed)
+    imputer.fit(features.loc[part == "train", numeric].astype("float64"))
+    filled = imputer.transform(features[numeric].astype("float64"))
+    imputed = features.assign(**dict(zip(numeric, filled.T, strict=True)))
+    return imputed, np.ones(len(features), dtype=bool), "imputed"
+
+
+def _learn(training: pd.Series) -> Feature:
+    """The coding of one feature from its training rows."""
+    name, missing = str(training.name), int(training.isna().sum())
+    if isinstance(training.dtype, pd.CategoricalDtype):
+        levels = [str(level) for level in training.cat.remove_unused_categories().cat.categories]
+        levels += [MISSING_LEVEL] if missing else []
+        constant = len(levels) == 1
+        return Feature(
+            name=name, kind="categorical", levels=levels, constant=constant, missing=missing
+        )
+    values = training.to_numpy(dtype="float64")
+    constant = bool((values == values[0]).all())
+    # A constant column is centred exactly and not scaled: rounding must not blow it up.
+    mean, scale = (float(values[0]), 1.0) if constant else (float(values.mean()), values.std())
+    return Feature(
+        name=name, kind="numeric", mean=mean, scale=float(scale), constant=constant, missing=missing
+    )
+
+
+def _code(column: pd.Series, feature: Feature) -> np.ndarray:
+    """A feature as float64 (scaled) or int32 (level code, one more for unseen levels)."""
+    if feature.kind == "numeric":
+        return (column.to_numpy(dtype="float64") - feature.mean) / feature.scale
+    texts = column.astype(object).where(column.notna(), MISSING_LEVEL)
+    codes = {level: code for code, level in enumerate(feature.levels)}
+    return np.array([codes.get(text, feature.unseen) for text in texts], dtype="int32")
+
+
+def _code_target(
+    target: pd.Series, part: np.ndarray, keep: np.ndarray
+) -> tuple[TargetInfo, np.ndarray]:
+    """The target as class index or float64; the moments of a number come from training rows."""
+    name = str(target.name)
+    if isinstance(target.dtype, pd.CategoricalDtype):
+        classes = [str(level) for level in target.cat.categories]
+        codes = target.cat.codes.to_numpy(dtype="int32")
+        if len(np.unique(codes[(part == "train") & keep])) < 2:
+            raise TabpetError(f"The training rows have only one class of {name!r}.")
+        return TargetInfo(name=name, classes=classes), codes[keep]
+    values = target.to_numpy(dtype="float64")
+    training = values[(part == "train") & keep]
+    scale = float(training.std())
+    info = TargetInfo(name=name, mean=float(training.mean()), scale=scale if scale > 0 else 1.0)
+    return info, values[keep]

@@ -1,0 +1,98 @@
+"""From a file to a raw table and its card."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tabpet.catalog import CatalogRow
+from tabpet.config import FetchSettings
+from tabpet.data.card import table_hash
+from tabpet.data.fetch import fetch_dataset
+
+
+def write(tmp_path, frame: pd.DataFrame):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def fetch(path, **fields):
+    options = {"name": "mine", "path": path, "task": "classification", "target": "y", **fields}
+    return fetch_dataset(CatalogRow(**options), FetchSettings())
+
+
+@pytest.fixture
+def frame():
+    n = 12
+    return pd.DataFrame(
+        {
+            "y": ["b", "a"] * 6,
+            "id": range(100, 100 + n),
+            "same": "k",
+            "code": [3, 1, 2] * 4,
+            "x": [0.5, None, np.inf, 4.0] * 3,
+        }
+    )
+
+
+def test_card_facts(tmp_path, frame):
+    raw, card = fetch(write(tmp_path, frame), categorical=("code",))
+    assert list(raw) == ["id", "same", "code", "x", "y"]
+    facts = {column.name: column for column in card.columns}
+    assert {name: fact.kind for name, fact in facts.items()} == {
+        "id": "numeric",
+        "same": "categorical",
+        "code": "categorical",
+        "x": "numeric",
+    }
+    assert facts["code"].levels == ["1", "2", "3"]
+    assert facts["x"].missing == 6  # 3 empty, 3 infinite
+    assert card.target.classes == {"a": 6, "b": 6}
+    assert card.constant_columns == ["same"]
+    assert card.id_like_columns == ["id"]
+    assert any("x: 3 infinite values" in warning for warning in card.warnings)
+
+
+def test_ignored_columns_and_duplicates(tmp_path, frame):
+    raw, card = fetch(write(tmp_path, frame), ignore=("id",))
+    assert "id" not in raw
+    assert (
+        card.duplicate_rows == frame.drop(columns="id").replace(np.inf, np.nan).duplicated().sum()
+    )
+
+
+def test_rows_without_target_are_dropped_and_counted(tmp_path, frame):
+    frame.loc[:2, "y"] = None
+    raw, card = fetch(write(tmp_path, frame))
+    assert len(raw) == card.rows == 9
+    assert "3 rows without a target were dropped" in card.warnings
+
+
+def test_reserved_names_are_renamed_openly(tmp_path, frame):
+    raw, card = fetch(
+        write(tmp_path, frame.rename(columns={"x": "part", "y": "row"})), target="row"
+    )
+    assert list(raw)[-2:] == ["part_", "row_"]
+    assert card.target.name == "row_"
+    assert sum("renamed" in warning for warning in card.warnings) == 2
+
+
+def test_number_coded_classes_are_text(tmp_path, frame):
+    path = write(tmp_path, frame.assign(y=[2.0, 1.0] * 6))
+    assert fetch(path)[1].target.classes == {"1": 6, "2": 6}
+
+
+def test_mismatch_can_be_a_warning(tmp_path, frame):
+    row = CatalogRow(
+        name="mine", path=write(tmp_path, frame), task="classification", target="y", n_rows=5
+    )
+    _, card = fetch_dataset(row, FetchSettings(on_mismatch="warn"))
+    assert any("n_rows: catalog 5, table 12" in warning for warning in card.warnings)
+
+
+def test_hash_depends_on_content_alone(tmp_path, frame):
+    raw, card = fetch(write(tmp_path, frame))
+    raw.to_parquet(tmp_path / "again.parquet")
+    assert table_hash(pd.read_parquet(tmp_path / "again.parquet")) == card.sha256
+    assert table_hash(raw.assign(code=raw["code"] + 1)) != card.sha256
+    assert table_hash(raw.rename(columns={"code": "kode"})) != card.sha256

@@ -1,0 +1,179 @@
+"""The real OpenML client against a loopback server, with one fault at a time."""
+
+import io
+
+import openml
+import pandas as pd
+import pytest
+
+from tabpet.catalog import CatalogRow
+from tabpet.config import FetchSettings
+from tabpet.data.fetch import fetch_dataset
+from tabpet.data.openml_source import download
+from tabpet.errors import TabpetError
+from tests.openml_server import OpenMLServer
+
+ARFF = """@RELATION toy
+@ATTRIBUTE id INTEGER
+@ATTRIBUTE 'a size' REAL
+@ATTRIBUTE colour {'dark red',blue,unused}
+@ATTRIBUTE label {no,yes}
+@DATA
+1,1.5,'dark red',no
+2,?,blue,yes
+3,2.5,?,yes
+4,0.5,blue,no
+"""
+EXPECTED = pd.DataFrame(
+    {
+        "a size": [1.5, None, 2.5, 0.5],
+        "colour": pd.Categorical(["dark red", "blue", None, "blue"], ["dark red", "blue"]),
+        "label": pd.Categorical(["no", "yes", "yes", "no"]),
+    }
+)
+
+
+def parquet_bytes() -> bytes:
+    buffer = io.BytesIO()
+    EXPECTED.assign(id=[1, 2, 3, 4]).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+@pytest.fixture(params=["arff", "parquet"])
+def server(request, tmp_path, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(openml.config, "_root_cache_directory", tmp_path / "cache")
+    parquet = parquet_bytes() if request.param == "parquet" else None
+    running = OpenMLServer(ARFF, parquet)
+    running.kind = request.param
+    yield running
+    running.close()
+
+
+def settings(server, **options) -> FetchSettings:
+    return FetchSettings(
+        server=server.api, **{"backoff": 0, "timeout": 1.0, "attempts": 3, **options}
+    )
+
+
+def fetch(server, **options) -> pd.DataFrame:
+    table = download(server.id, "toy", 3, settings(server, **options))
+    assert table.default_target == "label"
+    return table.frame[list(EXPECTED)]
+
+
+def test_by_id(server):
+    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+    assert server.hits["parquet" if server.kind == "arff" else "arff"] == 0
+
+
+def test_by_name_and_version(server):
+    table = download(None, "toy", 3, settings(server))
+    pd.testing.assert_frame_equal(table.frame[list(EXPECTED)], EXPECTED)
+    assert table.origin.startswith("OpenML dataset 7")
+    assert server.hits["list"] == 1
+
+
+def test_row_identifier_is_no_feature(server):
+    assert "id" not in download(server.id, "toy", 3, settings(server)).frame
+
+
+def test_second_fetch_comes_from_the_cache(server):
+    fetch(server)
+    before = dict(server.hits)
+    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+    assert dict(server.hits) == before
+
+
+@pytest.mark.parametrize("fault", ["500", "truncate", "hang", "corrupt"])
+def test_passing_fault_of_the_data_file_is_retried(server, fault):
+    server.faults = {server.kind: [fault]}
+    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+    assert sum(server.hits[kind] for kind in ("arff", "parquet")) == 2
+
+
+@pytest.mark.parametrize("fault", ["500", "truncate", "hang"])
+def test_passing_fault_of_the_description_is_retried(server, fault):
+    server.faults = {"description": [fault]}
+    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+    assert server.hits["description"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("500", "HTTP status 500"),
+        ("truncate", "dropped"),
+        ("hang", "did not answer in time"),
+        ("corrupt", "Checksum"),
+    ],
+)
+def test_lasting_fault_says_what_was_tried_and_what_to_do(server, fault, said):
+    server.faults = {"arff": [fault] * 9, "parquet": ["corrupt"] * 9}
+    with pytest.raises(TabpetError) as caught:
+        fetch(server, attempts=4)
+    message = str(caught.value)
+    assert said in message
+    assert "toy: could not download id 7" in message
+    assert "attempt 4" in message
+    assert "TABPET_MIRROR" in message
+
+
+def test_unreadable_parquet_falls_back_to_arff(server):
+    if server.kind == "arff":
+        pytest.skip("no Parquet offered")
+    server.faults = {"parquet": ["corrupt"] * 9}
+    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+    assert server.hits["arff"] == 1
+
+
+def test_unknown_id_is_not_retried(server):
+    with pytest.raises(TabpetError, match="toy: OpenML has no usable table for id 99"):
+        download(99, "toy", 3, settings(server))
+    assert server.hits["description"] == 1
+
+
+def test_unknown_version_is_not_retried(server):
+    with pytest.raises(TabpetError, match="name 'toy', version 8"):
+        download(None, "toy", 8, settings(server))
+    assert server.hits["list"] == 1
+
+
+def test_missing_description_is_not_retried(server):
+    server.faults = {"description": ["404"] * 9}
+    with pytest.raises(TabpetError, match="HTTP status 404"):
+        fetch(server)
+    assert server.hits["description"] == 1
+
+
+def test_corrupt_cache_is_discarded_and_fetched_again(server, tmp_path):
+    fetch(server)
+    [cached] = [*tmp_path.rglob("dataset*.arff"), *tmp_path.rglob("dataset*.pq")]
+    cached.write_bytes(cached.read_bytes()[:-22])  # an ARFF file without its last rows
+    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+
+
+def test_no_server_at_all(server):
+    server.close()
+    with pytest.raises(TabpetError, match="Check the network"):
+        fetch(server)
+
+
+def test_default_target_when_the_catalog_has_none(server):
+    row = CatalogRow(name="toy", source="openml", openml_id=7, task="classification")
+    raw, card = fetch_dataset(row, settings(server))
+    assert card.target.name == "label"
+    assert list(raw) == ["a size", "colour", "label"]
+
+
+def test_mirror_comes_before_openml(server, tmp_path, monkeypatch):
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    EXPECTED.to_parquet(mirror / "toy_v3.parquet")
+    monkeypatch.setenv("TABPET_MIRROR", str(mirror))
+    row = CatalogRow(
+        name="toy", source="openml", version=3, openml_id=7, target="label", task="classification"
+    )
+    _, card = fetch_dataset(row, settings(server))
+    assert card.origin == "toy_v3.parquet"
+    assert not server.hits

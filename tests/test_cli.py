@@ -1,0 +1,49 @@
+"""The `tabpet` command."""
+
+import pytest
+from typer.testing import CliRunner
+
+from tabpet import cli
+from tabpet.errors import TabpetError
+
+runner = CliRunner()
+
+
+def run(*arguments: str):
+    return runner.invoke(cli.app, list(arguments))
+
+
+def test_datasets_lists_the_catalog_and_where_tables_are(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TABPET_MIRROR", raising=False)
+    fetched = tmp_path / "results/data/vehicle/raw.parquet"
+    fetched.parent.mkdir(parents=True)
+    fetched.touch()
+    lines = run("datasets").output.splitlines()
+    place = {line.split()[0]: line.split()[-1] for line in lines[1:] if line[:1].strip()}
+    assert place["vehicle"] == "fetched"
+    assert place["phoneme"] == "download"
+    assert place["demo-wine"] == "bundled"
+    assert lines[-1] == "56 datasets, 7 available without a download"
+
+
+def test_datasets_selects_groups(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert "6 datasets" in run("datasets", "@demo").output
+
+
+def test_settings_prints_the_table():
+    assert "prepare.max_missing" in run("settings").output
+
+
+def test_summary_before_a_run_says_what_to_do(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["tabpet", "summary"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 1
+    assert "run `snakemake --cores all` first" in " ".join(capsys.readouterr().err.split())
+
+
+def test_errors_are_plain_messages():
+    assert isinstance(run("datasets", "vehicel").exception, TabpetError)

@@ -1,0 +1,40 @@
+"""Files are written whole or not at all."""
+
+import errno
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tabpet.errors import TabpetError
+from tabpet.files import read_json, replacing, write_json, write_parquet
+
+
+def test_round_trip(tmp_path):
+    write_json({"a": [1, 2.5, "ä"]}, tmp_path / "deep" / "x.json")
+    assert read_json(tmp_path / "deep" / "x.json") == {"a": [1, 2.5, "ä"]}
+
+
+def test_nan_is_refused_and_the_old_file_stays(tmp_path):
+    write_json({"a": 1}, tmp_path / "x.json")
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json({"a": float("nan")}, tmp_path / "x.json")
+    assert read_json(tmp_path / "x.json") == {"a": 1}
+
+
+def test_interrupted_write_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "x") as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(self, path, **_):
+        Path(path).write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    with pytest.raises(TabpetError, match="No space left on device.*free some space"):
+        write_parquet(pd.DataFrame({"a": [1]}), tmp_path / "x.parquet")
+    assert list(tmp_path.iterdir()) == []
