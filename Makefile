@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint requirements.lock
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: demo test lint docs clean
@@ -28,9 +29,10 @@ docs: $(READY) # files that are generated from the code; the picture needs graph
 # Set up once, and again only when the versions or the package's requirements change.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tabpet needs Python 3.11 or newer")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	@echo "Setting up .venv: a few minutes, once."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) torch==2.13.0
+	@$(INSTALL) --editable '.[dev]'
 	@touch $(READY)
 
 clean:

@@ -12,6 +12,8 @@ if not workflow.overwrite_configfiles:
 
 include: "rules/common.smk"
 include: "rules/data.smk"
+include: "rules/graphs.smk"
+include: "rules/encodings.smk"
 
 
 rule all:

@@ -30,6 +30,7 @@ export_environment(ROOT, settings.fetch)
 wildcard_constraints:
     dataset="[A-Za-z0-9][A-Za-z0-9_.-]*",
     split=r"\d+",
+    graph="[a-z_]+",
 
 
 def source_file(wildcards):
@@ -49,9 +50,34 @@ def split_files():
     )
 
 
+def graph_files(stage, extension):
+    """One file of every graph of the run, of stage `graphs` or `encodings`."""
+    return expand(
+        "results/{stage}/{dataset}/split{split}/{graph}.{extension}",
+        stage=stage,
+        dataset=datasets,
+        split=settings.splits,
+        graph=settings.graphs,
+        extension=extension,
+    )
+
+
+def method_settings(wildcards):
+    """The settings of one estimator, with the dataset's own NOTEARS grid where it has one."""
+    chosen = settings.graph_methods.model_dump(mode="json").get(wildcards.graph, {})
+    lambdas = catalog[wildcards.dataset].notears_lambdas
+    if wildcards.graph == "notears" and lambdas:
+        chosen["lambdas"] = list(lambdas)
+    return chosen
+
+
 def all_targets():
     """What a run makes: the files of every cell first, so that none is missed, then summaries."""
-    return [*split_files(), "results/tables/datasets.csv"]
+    cells = [*split_files(), *graph_files("graphs", "parquet")]
+    cells += graph_files("encodings", "parquet")
+    summaries = ["results/tables/datasets.csv"]
+    summaries += ["results/tables/graphs.csv"] if settings.graphs else []
+    return cells + summaries
 
 
 def scaled(base, factor=2):

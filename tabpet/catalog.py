@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tabpet.errors import TabpetError
 
@@ -31,11 +31,11 @@ class CatalogRow(BaseModel):
     categorical: tuple[str, ...] = ()  # number-coded columns that are categories
     ignore: tuple[str, ...] = ()  # columns that are no features
     abbreviation: str | None = None
-    n_rows: int | None = None
-    n_features: int | None = None
-    n_categorical: int | None = None
-    batch_size: int = 32  # FT-Transformer and TabTransformer
-    batch_size_saint: int = 256
+    n_rows: int | None = Field(None, ge=1)
+    n_features: int | None = Field(None, ge=1)
+    n_categorical: int | None = Field(None, ge=0)
+    batch_size: int = Field(32, ge=1)  # FT-Transformer and TabTransformer
+    batch_size_saint: int = Field(256, ge=1)
     notears_lambdas: tuple[float, ...] = ()  # empty: the configured grid
     groups: tuple[str, ...] = ()
 
@@ -128,7 +128,14 @@ def _read_sheet(path: Path) -> list[CatalogRow]:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise TabpetError(f"There is no catalog {path}. Check `catalogs` in the config.") from None
-    reader = csv.DictReader(text.splitlines())
+    except (UnicodeDecodeError, OSError) as error:
+        raise TabpetError(
+            f"The catalog {path} can't be read ({error}). It must be a CSV file, saved as UTF-8."
+        ) from None
+    header, _, body = text.partition("\n")
+    separator = ";" if header.count(";") > header.count(",") else ","
+    names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
+    reader = csv.DictReader(body.splitlines(), fieldnames=names, delimiter=separator)
     columns = set(reader.fieldnames or ())
     unknown = columns - set(CatalogRow.model_fields)
     if unknown or not {"name", "task"} <= columns:
@@ -139,6 +146,8 @@ def _read_sheet(path: Path) -> list[CatalogRow]:
         )
     rows = []
     for number, cells in enumerate(reader, start=2):
+        if not any(cells.values()):
+            continue  # spreadsheets leave such lines behind
         try:
             rows.append(CatalogRow.model_validate(_parse_cells(cells, path.parent)))
         except (ValidationError, ValueError) as error:
@@ -157,8 +166,10 @@ def _parse_cells(cells: Mapping[str | None, str | None], folder: Path) -> dict[s
         if key in values:
             values[key] = tuple(part.strip() for part in values[key].split(";") if part.strip())
     if "options" in values:
-        pairs = (part.split("=") for part in values["options"].split(";"))
-        values["options"] = {key.strip(): int(value) for key, value in pairs}
+        parts = [part for part in values["options"].split(";") if part.strip()]
+        if not all(re.fullmatch(r"\s*\w+\s*=\s*\d+\s*", part) for part in parts):
+            raise ValueError(f"options: write `key=number;key=number`, not {values['options']!r}")
+        values["options"] = dict(part.replace(" ", "").split("=") for part in parts)
     if "path" in values:
         values["path"] = folder / values["path"]
     return values

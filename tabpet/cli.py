@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
 from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
 from tabpet.errors import TabpetError
 from tabpet.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -94,11 +97,37 @@ def summary(
         raise TabpetError(f"There is no {path}: run `snakemake --cores all` first.")
     frame = pd.read_csv(path)
     columns = ["dataset", "task", "features", "categorical", "train", "val", "test"]
+    if len(set(frame["split"])) > 1:
+        columns.insert(1, "split")
     console.print(_frame_table(frame[columns].itertuples(index=False), columns))
     warned = int(frame["warnings"].notna().sum())
     console.print(
         f"\n{frame['dataset'].nunique()} datasets prepared"
         f"{f', {warned} with warnings' if warned else ''}. Details: {path}"
+    )
+    if (results / "tables" / "graphs.csv").is_file():
+        _print_graphs(pd.read_csv(results / "tables" / "graphs.csv"), results)
+
+
+def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:
+    """A line per estimator: how its graphs look on average, and how long they took."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("graph", "cells", "not ok", "density", "entropy", "Fiedler", "k", "seconds"):
+        table.add_column(name, justify="left" if name == "graph" else "right")
+    for method, cells in graphs.groupby("method", sort=False):
+        table.add_row(
+            str(method),
+            str(len(cells)),
+            str(int((cells["status"] != "ok").sum())),
+            *(f"{cells[name].mean():.2f}" for name in ("density", "entropy", "fiedler")),
+            f"{cells['k'].min()}-{cells['k'].max()}",
+            f"{cells['seconds'].sum():.1f}",
+        )
+    console.print()
+    console.print(table)
+    console.print(
+        f"\n{len(graphs)} graphs with encodings (means over cells, seconds in all). Details: "
+        f"{results / 'tables' / 'graphs.csv'}, pictures: {results / 'figures' / 'graphs'}"
     )
 
 
@@ -113,7 +142,7 @@ def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
     if row.source != "openml":
         return row.source
     folder = mirror_folder(fetch)
-    return "in mirror" if folder and mirror_file(row, folder).is_file() else "to download"
+    return "in mirror" if folder and mirror_file(row, folder) else "to download"
 
 
 def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:
@@ -132,7 +161,9 @@ def main() -> None:
     try:
         app()
     except TabpetError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False)
+        plain = Console(stderr=True, highlight=False)
+        plain.print("[bold red]error:[/]", end=" ")
+        plain.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)
 
 

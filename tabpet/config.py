@@ -9,20 +9,24 @@ import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tabpet.errors import TabpetError
 
+GraphName = Literal["pearson", "spearman", "chow_liu", "lingam", "notears", "pc"]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Section(BaseModel):
     """Base of all settings: unknown keys are errors, values never change after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+SomeSection = TypeVar("SomeSection", bound=Section)
 
 
 class FetchSettings(Section):
@@ -68,7 +72,7 @@ class PrepareSettings(Section):
         ge=0,
         le=1,
         description="Rows with missing numbers are dropped when at least this share of training "
-        "rows is complete; otherwise the numbers are imputed.",
+        "rows is complete; otherwise the numbers are imputed. 0 always drops, 1 always imputes.",
     )
 
     @field_validator("fractions")
@@ -77,6 +81,109 @@ class PrepareSettings(Section):
         if min(value) <= 0 or abs(sum(value) - 1) > 1e-9:
             raise ValueError("must be three positive numbers that sum to 1")
         return value
+
+
+class NodeSettings(Section):
+    """The node matrix that graphs are estimated on."""
+
+    rows: Literal["train", "all"] = Field(
+        "train", description="Rows that a graph may see: training rows, or all (released code)."
+    )
+    max_rows: int = Field(
+        5000,
+        ge=10,
+        description="At most this many rows, by a stratified sample for classification.",
+    )
+    max_levels: int = Field(
+        10,
+        ge=2,
+        description="A categorical feature with more levels keeps its most frequent ones and "
+        "pools the others, so that it has this many nodes.",
+    )
+
+
+class NoSettings(Section):
+    """Of an estimator that has none."""
+
+
+class ChowLiuSettings(Section):
+    """Settings of the Chow-Liu tree."""
+
+    bins: int = Field(10, ge=2, description="Equal-width bins per node.")
+
+
+class LingamSettings(Section):
+    """Settings of LiNGAM (paper, appendix C)."""
+
+    thresholds: tuple[float, ...] = Field(
+        (0.01, 0.05, 0.1, 0.2),
+        min_length=1,
+        description="Cuts on absolute weights; the first with an allowed number of edges is taken.",
+    )
+    min_edges: int = Field(10, ge=0, description="Fewest edges that a threshold may leave.")
+    max_edges: int = Field(50, ge=0, description="Most edges that a threshold may leave.")
+
+
+class NotearsSettings(Section):
+    """Settings of NOTEARS (paper, appendix C)."""
+
+    lambdas: tuple[float, ...] = Field(
+        (0.01, 0.05, 0.1, 0.2),
+        min_length=1,
+        description="l1 penalties, tried in ascending order until the thresholded graph is "
+        "acyclic; a catalog row may have a grid of its own.",
+    )
+    max_iter: int = Field(100, ge=1, description="Most steps of the augmented Lagrangian.")
+    h_tol: float = Field(
+        1e-8, gt=0, description="Acyclicity value at which the optimisation has converged."
+    )
+    rho_max: float = Field(
+        1e16, gt=1, description="Largest penalty weight of the augmented Lagrangian."
+    )
+    w_threshold: float = Field(
+        0.3, ge=0, description="Edges with a smaller absolute weight are dropped."
+    )
+
+
+class PcSettings(Section):
+    """Settings of PC, which is not in the paper."""
+
+    alpha: float = Field(0.05, gt=0, lt=1, description="Level of the independence tests.")
+    max_conditions: int = Field(2, ge=0, description="Most nodes that a test conditions on.")
+    shrinkage: float = Field(
+        1e-3,
+        gt=0,
+        lt=1,
+        description="Share by which correlations are shrunk, so that collinear nodes can be "
+        "tested.",
+    )
+
+
+class MethodSettings(Section):
+    """Settings of the graph estimators that have any."""
+
+    chow_liu: ChowLiuSettings = Field(ChowLiuSettings(), description="Chow-Liu tree.")
+    lingam: LingamSettings = Field(LingamSettings(), description="DirectLiNGAM.")
+    notears: NotearsSettings = Field(NotearsSettings(), description="Linear NOTEARS.")
+    pc: PcSettings = Field(PcSettings(), description="PC.")
+
+
+class EncodingSettings(Section):
+    """From a graph to positional encodings (paper, section "Positional Encoding Creation")."""
+
+    symmetrize: Literal["mean", "max"] = Field(
+        "mean",
+        description="How a directed graph becomes undirected: mean of both directions (paper), or "
+        "the larger (released code).",
+    )
+    laplacian: Literal["combinatorial", "normalized"] = Field(
+        "combinatorial",
+        description="Laplacian whose eigenvectors are taken: D - A (paper), or normalized "
+        "(released code).",
+    )
+    k_min: int = Field(2, ge=1, description="Fewest eigenvectors from each end of the spectrum.")
+    k_max: int = Field(10, ge=1, description="Most eigenvectors from each end of the spectrum.")
+    clip: float = Field(10.0, gt=0, description="Encodings are cut at this absolute value.")
 
 
 class Settings(Section):
@@ -102,10 +209,27 @@ class Settings(Section):
     prepare: PrepareSettings = Field(
         PrepareSettings(), description="How a raw table becomes a split."
     )
+    nodes: NodeSettings = Field(NodeSettings(), description="What graphs are estimated on.")
+    graphs: list[GraphName] = Field(
+        ["pearson", "spearman", "chow_liu", "lingam", "notears"],
+        description="Graph estimators to run; each gives an encoding of its name.",
+    )
+    graph_seconds: float = Field(
+        300.0,
+        gt=0,
+        description="Time for one graph; when it is over, the best valid graph so far is kept and "
+        "labelled `timeout`.",
+    )
+    graph_methods: MethodSettings = Field(
+        MethodSettings(), description="Settings of single estimators."
+    )
+    encoding: EncodingSettings = Field(
+        EncodingSettings(), description="How a graph becomes positional encodings."
+    )
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "Settings":
-        for name in ("datasets", "splits"):
+        for name in ("datasets", "splits", "graphs"):
             values = getattr(self, name)
             repeated = sorted({value for value in values if values.count(value) > 1})
             if repeated:
@@ -114,11 +238,16 @@ class Settings(Section):
 
 
 def load_settings(values: Mapping[str, Any], origin: str = "the config") -> Settings:
-    """Check a config mapping; a wrong one gets an error that says what, where and how to fix it."""
+    """Check a config mapping."""
+    return load_section(Settings, values, origin)
+
+
+def load_section(section: type[SomeSection], values: Any, origin: str) -> SomeSection:
+    """Check settings; wrong ones get an error that says what, where and how to fix it."""
     try:
-        return Settings.model_validate(dict(values))
+        return section.model_validate(values)
     except ValidationError as error:
-        problems = "\n".join(f"  - {_explain(problem)}" for problem in error.errors())
+        problems = "\n".join(f"  - {_explain(problem, section)}" for problem in error.errors())
         raise TabpetError(
             f"{origin} has {error.error_count()} problem(s):\n{problems}\n"
             "All settings are described in docs/configuration.md."
@@ -131,6 +260,8 @@ def read_settings(path: Path) -> Settings:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise TabpetError(f"There is no config file {path}. Is the path right?") from None
+    except (UnicodeDecodeError, OSError) as error:
+        raise TabpetError(f"{path} can't be read as UTF-8 text: {error}") from None
     except yaml.YAMLError as error:
         raise TabpetError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(values, Mapping):
@@ -138,25 +269,30 @@ def read_settings(path: Path) -> Settings:
     return load_settings(values, str(path))
 
 
-def _explain(problem: Any) -> str:
+def _explain(problem: Any, root: type[BaseModel]) -> str:
     """One line for one pydantic problem, with the nearest known key or a snippet to paste."""
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        known = _keys_beside(problem["loc"])
+        known = _keys_beside(problem["loc"], root)
         close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
         hint = f"did you mean `{close[0]}`?" if close else f"known keys here: {', '.join(known)}."
         return f"`{where}` is not a setting; {hint}"
-    if problem["type"] == "missing":
+    if problem["type"] == "missing" and where == "datasets":
         return f'`{where}` is missing; add for example `{where}: ["@demo"]`.'
     message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "missing":
+        return f"`{where}` is missing."
+    if problem["input"] is None:
+        return f"`{where}` is empty: remove the line, or put a value there."
+    if problem["type"] == "list_type":
+        message += f"; on the command line: --config '{where}=[\"...\"]'"
     if not where:
         return message + "."
     return f"`{where}` is {problem['input']!r}: {message[0].lower()}{message[1:]}."
 
 
-def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+def _keys_beside(location: tuple[int | str, ...], section: type[BaseModel]) -> list[str]:
     """The settings that exist in the section where `location` points."""
-    section: type[BaseModel] = Settings
     for part in location[:-1]:
         annotation = section.model_fields[str(part)].annotation
         if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its place only when the block succeeds."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # One fixed name: what a killed job leaves behind is overwritten by the next one.
+    temporary = path.with_name(f".{path.name}.tmp")
     try:
         yield temporary
         temporary.replace(path)

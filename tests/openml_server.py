@@ -6,7 +6,6 @@ Faults are switched on one by one: each is a list of answers that are given befo
 import gzip
 import hashlib
 import threading
-import time
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -36,6 +35,7 @@ class OpenMLServer:
         self.id, self.name, self.version, self.target = openml_id, "toy", 3, "label"
         self.faults: dict[str, list[str]] = {}
         self.hits: dict[str, int] = defaultdict(int)
+        self.closing = threading.Event()
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.http.daemon_threads = True
         self.root = f"http://127.0.0.1:{self.http.server_port}"
@@ -46,6 +46,7 @@ class OpenMLServer:
         return f"{self.root}/api/v1/xml"
 
     def close(self) -> None:
+        self.closing.set()
         self.http.shutdown()
         self.http.server_close()
 
@@ -98,8 +99,10 @@ class OpenMLServer:
                     waiting = server.faults.get(kind, [])
                     fault = waiting.pop(0) if waiting else None
                 if fault == "hang":
-                    time.sleep(30)
-                elif fault in ("404", "500"):
+                    server.closing.wait(30)
+                    self.close_connection = True
+                    return
+                if fault in ("404", "500"):
                     status, body = int(fault), b"<html>broken"
                 elif fault == "corrupt":
                     body = body[:-20] + b"x" * 20

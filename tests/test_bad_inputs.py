@@ -39,7 +39,19 @@ BAD_CONFIGS = {
         {"datasets": ["a"], "fetch": {"on_mismatch": "ignore"}},
         "should be 'error' or 'warn'",
     ),
-    "empty section": ({"datasets": ["a"], "fetch": None}, "`fetch` is None"),
+    "empty section": ({"datasets": ["a"], "fetch": None}, "`fetch` is empty: remove the line"),
+    "fraction missing": (
+        {"datasets": ["a"], "prepare": {"fractions": [0.6, 0.4]}},
+        "`prepare.fractions.2` is missing.",
+    ),
+    "not a number": (
+        {"datasets": ["a"], "prepare": {"max_missing": float("nan")}},
+        "should be a finite number",
+    ),
+    "unknown graph": (
+        {"datasets": ["a"], "graphs": ["spearmen"]},
+        "should be 'pearson', 'spearman'",
+    ),
 }
 
 BAD_SHEETS = {
@@ -72,6 +84,14 @@ BAD_SHEETS = {
         "as many cells as the header",
     ),
     "too few cells": ("name,path,target,task\na,b\n", "as many cells as the header"),
+    "bad options": (
+        "name,source,target,task,options\na,synthetic,y,regression,d=12;k\n",
+        "options: write `key=number;key=number`",
+    ),
+    "negative batch": (
+        "name,path,target,task,batch_size\na,a.csv,y,regression,-3\n",
+        "batch_size: Input should be greater than or equal to 1",
+    ),
     "number expected": (
         "name,path,target,task,n_rows\na,a.csv,y,regression,many\n",
         "n_rows: Input should be a valid integer",
@@ -184,3 +204,15 @@ def test_missing_mirror_folder(monkeypatch, tmp_path):
     [row] = read_catalogs([tmp_path / "s.csv"]).values()
     with pytest.raises(TabpetError, match="mirror folder .* does not exist"):
         fetch_dataset(row, FetchSettings())
+
+
+def test_sheets_from_spreadsheet_programs(tmp_path):
+    (tmp_path / "excel.csv").write_bytes(
+        b"\xef\xbb\xbfname; path;target;task\r\na;a b.csv;y;regression\r\n;;;\r\n"
+    )
+    assert read_catalogs([tmp_path / "excel.csv"])["a"].path == tmp_path / "a b.csv"
+    (tmp_path / "old.csv").write_bytes(b"name,path,target,task\ncaf\xe9,a.csv,y,regression\n")
+    with pytest.raises(TabpetError, match="saved as UTF-8"):
+        read_catalogs([tmp_path / "old.csv"])
+    with pytest.raises(TabpetError, match="must be a CSV file"):
+        read_catalogs([tmp_path])

@@ -1,10 +1,12 @@
 """The `tabpet` command."""
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
 from tabpet import cli
-from tabpet.errors import TabpetError
 
 runner = CliRunner()
 
@@ -45,5 +47,11 @@ def test_summary_before_a_run_says_what_to_do(monkeypatch, tmp_path, capsys):
     assert "run `snakemake --cores all` first" in " ".join(capsys.readouterr().err.split())
 
 
-def test_errors_are_plain_messages():
-    assert isinstance(run("datasets", "vehicel").exception, TabpetError)
+def test_errors_are_plain_messages_with_the_whole_advice():
+    done = subprocess.run(
+        [sys.executable, "-m", "tabpet", "datasets", "vehicel"], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Did you mean vehicle" in done.stderr
+    assert "`catalogs: [datasets.csv, mine.csv]`" in done.stderr

@@ -38,8 +38,8 @@ class Card(BaseModel):
     dataset: str
     source: str
     origin: str  # file, address or generator that the table was taken from
-    openml_id: int | None
-    version: int | None
+    openml_id: int | None = None  # of the table that was fetched
+    version: int | None = None
     sha256: str  # of names, kinds and values; independent of the file format
     task: Literal["classification", "regression"]
     rows: int
@@ -57,9 +57,12 @@ def make_card(
     """Describe a table in the raw convention (target column last)."""
     features = frame.drop(columns=target)
     columns = [_describe(features[name]) for name in features]
-    constant = [column.name for column in columns if column.distinct <= 1]
+    constant = [column.name for column in columns if column.distinct == 1]
+    empty = [column.name for column in columns if column.distinct == 0]
     id_like = [column.name for column in columns if _looks_like_id(features[column.name])]
     notes = [*warnings]
+    if empty:
+        notes.append(f"columns without any value: {', '.join(empty)}")
     if constant:
         notes.append(f"constant columns: {', '.join(constant)}")
     if id_like:
@@ -68,13 +71,11 @@ def make_card(
         dataset=row.name,
         source=row.source,
         origin=origin,
-        openml_id=row.openml_id,
-        version=row.version,
         sha256=table_hash(frame),
         task=row.task,
         rows=len(frame),
         columns=columns,
-        target=_describe_target(frame[target]),
+        target=_describe_target(frame[target], row.name),
         duplicate_rows=int(frame.duplicated().sum()),
         constant_columns=constant,
         id_like_columns=id_like,
@@ -124,21 +125,21 @@ def _describe(column: pd.Series) -> Column:
     )
 
 
-def _describe_target(column: pd.Series) -> Target:
+def _describe_target(column: pd.Series, dataset: str) -> Target:
     name = str(column.name)
     if isinstance(column.dtype, pd.CategoricalDtype):
         counts = column.value_counts(sort=False)
         if len(counts) < 2:
             raise TabpetError(
-                f"The target {name!r} has only one class ({counts.index[0]!r}), so there is "
-                "nothing to classify. Is it the right column?"
+                f"{dataset}: the target {name!r} has only one class ({counts.index[0]!r}), so "
+                "there is nothing to classify. Is it the right column?"
             )
         return Target(name=name, classes={str(level): int(n) for level, n in counts.items()})
     low, high = float(column.min()), float(column.max())
     if low == high:
         raise TabpetError(
-            f"The target {name!r} is {low:g} in every row, so there is nothing to predict. "
-            "Is it the right column?"
+            f"{dataset}: the target {name!r} is {low:g} in every row, so there is nothing to "
+            "predict. Is it the right column?"
         )
     return Target(name=name, range=(low, high), mean=float(column.mean()))
 
@@ -150,4 +151,4 @@ def _looks_like_id(column: pd.Series) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return True
     values = np.sort(column.to_numpy())
-    return bool(column.dtype.kind == "i" and values[-1] - values[0] == len(values) - 1)
+    return bool((values == np.floor(values)).all() and values[-1] - values[0] == len(values) - 1)

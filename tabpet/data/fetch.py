@@ -6,6 +6,8 @@ float64, categorical ones have text levels, and a missing target removes the row
 
 import logging
 import os
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +26,11 @@ logger = logging.getLogger(__name__)
 
 def fetch_dataset(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFrame, Card]:
     """Get the table of a catalog row from its source, check it, and describe it."""
-    frame, target, origin = _load(row, settings)
-    logger.info("%s: %d rows, %d columns from %s", row.name, *frame.shape, origin)
-    frame, target, warnings = _to_raw(frame, row, target)
-    card = make_card(frame, row, target, origin, warnings)
+    loaded = _load(row, settings)
+    logger.info("%s: %d rows, %d columns from %s", row.name, *loaded.frame.shape, loaded.origin)
+    frame, target, warnings = _to_raw(loaded.frame, row, loaded.target)
+    card = make_card(frame, row, target, loaded.origin, warnings)
+    card.openml_id, card.version = loaded.openml_id, loaded.version
     mismatch = check_expectation(card, row)
     if mismatch and settings.on_mismatch == "error":
         raise TabpetError(
@@ -53,38 +56,62 @@ def mirror_folder(settings: FetchSettings) -> Path | None:
     return Path(folder)
 
 
-def mirror_file(row: CatalogRow, folder: Path) -> Path:
-    """Where a mirror folder keeps the table of an OpenML row."""
-    return folder / f"{row.name}_v{row.version}.parquet"
+def mirror_file(row: CatalogRow, folder: Path) -> Path | None:
+    """The mirror's file for an OpenML row; without a version, the only one of that name."""
+    version = "*" if row.version is None else row.version
+    found = sorted(folder.glob(f"{row.name}_v{version}.parquet"))
+    if len(found) > 1:
+        raise TabpetError(
+            f"{row.name}: the mirror has {', '.join(path.name for path in found)}. "
+            "Name one of them by `version` in the catalog."
+        )
+    return found[0] if found else None
 
 
-def _load(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFrame, str | None, str]:
-    """The table as its source has it, the name of its target, and where it came from."""
+@dataclass(frozen=True)
+class _Loaded:
+    """A table as its source has it, and what the source says about it."""
+
+    frame: pd.DataFrame
+    target: str | None
+    origin: str
+    openml_id: int | None = None
+    version: int | None = None
+
+
+def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
     # Clients and libraries that only one source needs are imported there: they take a second each.
     if row.source == "bundled":
         from tabpet.data.bundled import load_bundled
 
-        return load_bundled(row.name), row.target, "bundled"
+        return _Loaded(load_bundled(row.name), row.target, "bundled")
     if row.source == "synthetic":
         try:
-            return generate_groups(**row.options)[0], row.target, f"generated with {row.options}"
+            table, _ = generate_groups(**row.options)
         except TypeError:
             raise TabpetError(
                 f"{row.name}: `options` of a synthetic table must be `d=..;k=..;n=..;seed=..` "
                 f"and may have `n_categorical=..`; found {row.options}."
             ) from None
+        return _Loaded(table, row.target, f"generated with {row.options}")
     if row.source == "file":
         assert row.path is not None  # the catalog checks it
-        return read_table(row.path), row.target, str(row.path)
+        return _Loaded(read_table(row.path), row.target, str(row.path))
     folder = mirror_folder(settings)
-    if folder is not None and mirror_file(row, folder).is_file():
-        return read_table(mirror_file(row, folder)), row.target, mirror_file(row, folder).name
+    if folder is not None and (path := mirror_file(row, folder)):
+        return _Loaded(read_table(path), row.target, path.name, row.openml_id, row.version)
     if folder is not None:
         logger.info("%s is not in the mirror %s: trying OpenML", row.name, folder)
     from tabpet.data.openml_source import download
 
-    table = download(row.openml_id, row.name, row.version, settings)
-    return table.frame, row.target or table.default_target, table.origin
+    found = download(row.openml_id, row.name, row.version, settings)
+    if row.version is not None and found.version != row.version:
+        raise TabpetError(
+            f"{row.name}: the catalog says version {row.version}, but OpenML dataset "
+            f"{found.openml_id} is version {found.version}. Correct one of them in the catalog."
+        )
+    target = row.target or found.default_target
+    return _Loaded(found.frame, target, found.origin, found.openml_id, found.version)
 
 
 def _to_raw(
@@ -93,8 +120,9 @@ def _to_raw(
     """Bring a table into the raw convention; returns it, its target's name and warnings."""
     warnings: list[str] = []
     if target is None or target not in frame:
+        problem = f"the target {target!r} is not a column of the table" if target else "no target"
         raise TabpetError(
-            f"{row.name}: the target {target!r} is not a column of the table. "
+            f"{row.name}: {problem}. "
             f"Columns: {_listing(frame.columns)}. Correct `target` in the catalog."
         )
     for option, names in (("categorical", row.categorical), ("ignore", row.ignore)):
@@ -111,12 +139,17 @@ def _to_raw(
     columns = {}
     for name in features:
         column = as_category(frame[name]) if name in row.categorical else as_convention(frame[name])
+        if frame[name].dtype == object and _looks_numeric(column):
+            warnings.append(
+                f"{name}: text that looks like numbers was read as {column.nunique()} categories; "
+                "check decimal commas, thousands separators and units"
+            )
         if column.dtype.kind == "f" and np.isinf(column).any():
             warnings.append(f"{name}: {int(np.isinf(column).sum())} infinite values set to missing")
             column = column.replace([np.inf, -np.inf], np.nan)
         columns[name] = column
     columns[target] = _target_column(frame[target], row)
-    renamed = {name: f"{name}_" for name in columns if name in RESERVED}
+    renamed = {name: _free_name(name, columns) for name in columns if name in RESERVED}
     for old, new in renamed.items():
         warnings.append(f"column {old!r} renamed to {new!r}: the name is used by prepared splits")
     raw = pd.DataFrame(columns).rename(columns=renamed)
@@ -143,6 +176,19 @@ def _target_column(column: pd.Series, row: CatalogRow) -> pd.Series:
             "Correct `task` or `target` in the catalog."
         )
     return numbers.astype("float64").replace([np.inf, -np.inf], np.nan)
+
+
+def _free_name(name: str, taken: Collection[Hashable]) -> str:
+    while name in taken or name in RESERVED:
+        name += "_"
+    return name
+
+
+def _looks_numeric(column: pd.Series) -> bool:
+    """Whether nearly all levels of a category are numbers with odd marks, such as 1,5 or 3 %."""
+    if not isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() < 10:
+        return False
+    return column.cat.categories.str.fullmatch(r"[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}").mean() > 0.9
 
 
 def _listing(names: "pd.Index | list[str]", most: int = 20) -> str:

@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
 from tabpet.data.prepare import Feature, Split
 from tabpet.errors import TabpetError
@@ -56,7 +55,7 @@ def build_node_matrix(
             owners.append(index)
     if not nodes:
         raise TabpetError(
-            f"{split.info.dataset}: every feature is constant in the training rows, so there is "
+            f"{split.info.dataset}: every feature is constant in the rows that the graph sees: "
             "nothing to estimate a graph from."
         )
     return NodeMatrix(
@@ -72,14 +71,12 @@ def _sample(frame: pd.DataFrame, split: Split, max_rows: int) -> pd.DataFrame:
     """At most `max_rows` rows, in table order; stratified for classification where possible."""
     if len(frame) <= max_rows:
         return frame
-    labels = None
+    order = np.random.default_rng(split.info.split).permutation(len(frame))
     if split.info.task == "classification":
-        labels = frame[split.info.target.name]
-        counts = labels.value_counts()
-        labels = labels.where(labels.map(counts) >= 2, counts.idxmax())  # a stratum needs two rows
-    kept, _ = train_test_split(
-        np.arange(len(frame)), train_size=max_rows, random_state=split.info.split, stratify=labels
-    )
+        labels = frame[split.info.target.name].to_numpy()
+        order = order[np.argsort(labels[order], kind="stable")]
+    # Evenly spaced in an order sorted by class: every class gets its share, up to one row.
+    kept = order[np.arange(max_rows) * len(frame) // max_rows]
     return frame.iloc[np.sort(kept)]
 
 

@@ -26,7 +26,7 @@ from openml.exceptions import (
 )
 
 from tabpet.config import FetchSettings
-from tabpet.data.readers import read_table
+from tabpet.data.readers import parse_arff, read_table
 from tabpet.errors import TabpetError
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,8 @@ class OpenMLTable:
 
     frame: pd.DataFrame
     default_target: str | None
+    openml_id: int | None
+    version: int | None
     origin: str
 
 
@@ -95,28 +97,35 @@ def download(
 
 
 def _attempt(key: int | str, version: int | None, refresh: bool, skip_parquet: bool) -> OpenMLTable:
-    os.environ["OPENML_SKIP_PARQUET"] = str(skip_parquet).lower()
+    if skip_parquet:
+        os.environ["OPENML_SKIP_PARQUET"] = "true"
     dataset = openml.datasets.get_dataset(
         key, version=version, download_data=True, force_refresh_cache=refresh
     )
     path = Path(dataset.parquet_file or dataset.data_file or "")
-    # The client checks what it downloads, but not what it finds in its cache; only ARFF files
-    # have a checksum, and a cut Parquet file can't be read.
-    if path.suffix == ".arff" and dataset.md5_checksum not in (None, _md5(path)):
-        raise _UnreadableCache(f"Checksum of the cached file {path} is wrong")
     try:
-        frame = read_table(path)
+        frame = read_table(path) if dataset.parquet_file else _read_checked_arff(path, dataset)
     except TabpetError as error:
         raise _UnreadableCache(str(error)) from error
     ignored = [dataset.row_id_attribute, *(dataset.ignore_attribute or [])]
     frame = frame.drop(columns=[column for column in ignored if column in frame])
     target = dataset.default_target_attribute
     origin = f"OpenML dataset {dataset.dataset_id} ({path.suffix.lstrip('.')})"
-    return OpenMLTable(frame, target if target in frame else None, origin)
+    return OpenMLTable(
+        frame, target if target in frame else None, dataset.dataset_id, dataset.version, origin
+    )
 
 
-def _md5(path: Path) -> str:
-    return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+def _read_checked_arff(path: Path, dataset: openml.OpenMLDataset) -> pd.DataFrame:
+    """Parse the very bytes that have the right checksum; another process may rewrite the cache.
+
+    The client checks what it downloads, but not what it finds in its cache.
+    """
+    content = path.read_bytes()
+    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    if dataset.md5_checksum not in (None, found):
+        raise _UnreadableCache(f"Checksum of the cached file {path} is wrong")
+    return parse_arff(content, path)
 
 
 @contextlib.contextmanager

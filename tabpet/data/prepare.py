@@ -109,7 +109,7 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
     """Assign rows to parts with `seed`, learn the coding from training rows, and apply it."""
     warnings: list[str] = []
     target = raw[card.target.name]
-    part = assign_parts(target, card.task, seed, settings.fractions, warnings)
+    part = assign_parts(target, card.task, seed, settings.fractions)
     features = raw.drop(columns=card.target.name)
 
     dropped = _find_sparse(features[part == "train"], settings.max_missing)
@@ -122,6 +122,13 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
     numeric = [c.name for c in card.columns if c.kind == "numeric" and c.name in features]
     features, keep, missing_numbers = _settle_missing(features, numeric, part, seed, settings)
 
+    rows = {name: int(((part == name) & keep).sum()) for name in PARTS}
+    for name in PARTS:
+        if rows[name] == 0:
+            raise TabpetError(
+                f"{card.dataset}: no {name} rows are left after rows with missing numbers were "
+                "dropped. Set `prepare: {min_complete: 1}` to impute instead."
+            )
     learned = [_learn(features[name][(part == "train") & keep]) for name in features]
     columns = {feature.name: _code(features[feature.name][keep], feature) for feature in learned}
     target_info, coded_target = _code_target(target, part, keep)
@@ -133,13 +140,7 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
             card.target.name: coded_target,
         }
     )
-    rows = {name: int(((part == name) & keep).sum()) for name in PARTS}
-    for name in PARTS:
-        if rows[name] == 0:
-            raise TabpetError(
-                f"{card.dataset}: no {name} rows are left after rows with missing numbers were "
-                "dropped. Set `prepare: {min_complete: 1}` to impute instead."
-            )
+    warnings += _describe_classes(target, part, keep)
     if missing_numbers == "rows dropped":
         warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
     if constant := [feature.name for feature in learned if feature.constant]:
@@ -162,45 +163,54 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
 
 
 def assign_parts(
-    target: pd.Series,
-    task: str,
-    seed: int,
-    fractions: tuple[float, float, float],
-    warnings: list[str],
+    target: pd.Series, task: str, seed: int, fractions: tuple[float, float, float]
 ) -> np.ndarray:
-    """The part of every row; stratified for classification, too rare classes go to training."""
-    part = np.full(len(target), "train", dtype=object)
-    rows = np.arange(len(target))
-    strata = None
-    if task == "classification":
-        counts = target.value_counts()
-        # Fewer rows than this and the smallest part can't get one of them.
-        rare = counts.index[counts * min(fractions) < 1 - 1e-9]
-        if len(rare):
-            named = ", ".join(f"{level!r} ({counts[level]} rows)" for level in rare)
-            warnings.append(f"too rare to stratify, kept in training only: class {named}")
-        rows = rows[~target.isin(rare).to_numpy()]
-        strata = target.to_numpy()
+    """The part of every row, from the target and the seed alone; stratified for classification."""
+    labels = target.to_numpy() if task == "classification" else None
     _, val_share, test_share = fractions
-    try:
-        rest, test = train_test_split(
-            rows,
-            test_size=test_share,
-            random_state=seed,
-            stratify=None if strata is None else strata[rows],
-        )
-        _, val = train_test_split(
-            rest,
-            test_size=val_share / (1 - test_share),
-            random_state=seed,
-            stratify=None if strata is None else strata[rest],
-        )
-    except ValueError as error:
-        raise TabpetError(
-            f"{len(target)} rows are too few for a {task} split by {fractions}: {error}"
-        ) from None
+    part = np.full(len(target), "train", dtype=object)
+    rest, test = _cut(np.arange(len(target)), labels, test_share, seed)
+    _, val = _cut(rest, labels, val_share / (1 - test_share), seed)
     part[val], part[test] = "val", "test"
     return part
+
+
+def _cut(
+    rows: np.ndarray, labels: np.ndarray | None, share: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Take a share of the rows away, by class; a class with one row left is not cut."""
+    if labels is None:
+        strata, single = None, np.zeros(len(rows), dtype=bool)
+    else:
+        counts = pd.Series(labels[rows]).value_counts()
+        single = (pd.Series(labels[rows]).map(counts) == 1).to_numpy()
+        strata = labels[rows[~single]]
+    try:
+        kept, taken = train_test_split(
+            rows[~single], test_size=share, random_state=seed, stratify=strata
+        )
+    except ValueError:
+        classes = "" if labels is None else f" and {len(np.unique(labels))} classes"
+        raise TabpetError(
+            f"The table can't be split: {len(rows)} rows{classes} are too few for every part. "
+            + ("Is the task really classification?" if labels is not None else "")
+        ) from None
+    return np.concatenate([kept, rows[single]]), taken
+
+
+def _describe_classes(target: pd.Series, part: np.ndarray, keep: np.ndarray) -> list[str]:
+    """Warnings about classes that are missing from a part."""
+    if not isinstance(target.dtype, pd.CategoricalDtype):
+        return []
+    counts = pd.crosstab(target.to_numpy()[keep], part[keep]).reindex(
+        index=list(target.cat.categories), columns=list(PARTS), fill_value=0
+    )
+    return [
+        f"class {level!r} ({row.sum()} rows) has none in {', '.join(row.index[row == 0])}: "
+        "too rare to stratify"
+        for level, row in counts.iterrows()
+        if (row == 0).any()
+    ]
 
 
 def _find_sparse(training: pd.DataFrame, max_missing: float) -> dict[str, str]:
@@ -209,7 +219,7 @@ def _find_sparse(training: pd.DataFrame, max_missing: float) -> dict[str, str]:
     return {
         str(name): f"{share:.0%} of training values missing"
         for name, share in shares.items()
-        if share > max_missing
+        if share > max_missing or share == 1
     }
 
 
@@ -224,12 +234,13 @@ def _settle_missing(
     complete = features[numeric].notna().all(axis=1).to_numpy()
     if complete.all():
         return features, complete, "none"
-    if complete[part == "train"].mean() >= settings.min_complete:
+    if complete[part == "train"].mean() >= settings.min_complete and settings.min_complete < 1:
         return features, complete, "rows dropped"
     imputer = IterativeImputer(random_state=seed)
     imputer.fit(features.loc[part == "train", numeric].astype("float64"))
     filled = imputer.transform(features[numeric].astype("float64"))
-    imputed = features.assign(**dict(zip(numeric, filled.T, strict=True)))
+    imputed = features.copy()
+    imputed[numeric] = filled
     return imputed, np.ones(len(features), dtype=bool), "imputed"
 
 
@@ -246,10 +257,22 @@ def _learn(training: pd.Series) -> Feature:
     values = training.to_numpy(dtype="float64")
     constant = bool((values == values[0]).all())
     # A constant column is centred exactly and not scaled: rounding must not blow it up.
-    mean, scale = (float(values[0]), 1.0) if constant else (float(values.mean()), values.std())
+    mean, scale = (float(values[0]), 1.0) if constant else _moments(values, name)
     return Feature(
-        name=name, kind="numeric", mean=mean, scale=float(scale), constant=constant, missing=missing
+        name=name, kind="numeric", mean=mean, scale=scale, constant=constant, missing=missing
     )
+
+
+def _moments(values: np.ndarray, name: str) -> tuple[float, float]:
+    """Mean and standard deviation; values beyond what floats can square are refused."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, scale = float(values.mean()), float(values.std())
+    if not (np.isfinite(mean) and np.isfinite(scale) and scale > 0):
+        raise TabpetError(
+            f"The values of {name!r} are too large or too small to be scaled ({values.min():g} to "
+            f"{values.max():g}). Give them in another unit, or `ignore` the column."
+        )
+    return mean, scale
 
 
 def _code(column: pd.Series, feature: Feature) -> np.ndarray:
@@ -274,6 +297,7 @@ def _code_target(
         return TargetInfo(name=name, classes=classes), codes[keep]
     values = target.to_numpy(dtype="float64")
     training = values[(part == "train") & keep]
-    scale = float(training.std())
-    info = TargetInfo(name=name, mean=float(training.mean()), scale=scale if scale > 0 else 1.0)
-    return info, values[keep]
+    if (training == training[0]).all():
+        raise TabpetError(f"The target {name!r} is {training[0]:g} in all training rows.")
+    mean, scale = _moments(training, name)
+    return TargetInfo(name=name, mean=mean, scale=scale), values[keep]

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from tabpet.errors import TabpetError
 
 MISSING_TOKENS = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 SEPARATORS = ",;\t|"
+INTEGER_ATTRIBUTE = re.compile(
+    r"""^(\s*@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)integer\b""", re.IGNORECASE | re.MULTILINE
+)
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV, TSV, Parquet or ARFF file; columns are float64, int64 or text categories."""
+    """Read a CSV, TSV, Parquet or ARFF file; `as_convention` then settles the kind of a column."""
     path = Path(path)
     readers = {
         ".csv": _read_csv,
@@ -36,28 +40,44 @@ def read_table(path: Path) -> pd.DataFrame:
             f"Use one of {', '.join(readers)}."
         )
     frame = readers[path.suffix.lower()](path)
-    frame.columns = _clean_names(frame.columns)
+    frame.columns = pd.Index(_clean_names(frame.columns), dtype=object)
     if frame.empty:
         raise TabpetError(f"{path} has no rows or no columns.")
-    return pd.DataFrame({name: as_convention(frame[name]) for name in frame.columns})
+    return frame
 
 
 def as_convention(column: pd.Series) -> pd.Series:
     """A column as float64, int64, or a category whose levels are text."""
     kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype):
+    if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(kind):
         return as_category(column)
-    if pd.api.types.is_bool_dtype(kind):
-        return as_category(column)
-    if pd.api.types.is_integer_dtype(kind) and not column.isna().any():
-        return column.astype("int64")
+    if pd.api.types.is_integer_dtype(kind):
+        fits = not column.isna().any() and column.max() <= np.iinfo(np.int64).max
+        return column.astype("int64" if fits else "float64")
+    if pd.api.types.is_timedelta64_dtype(kind):
+        return column.dt.total_seconds()
     if pd.api.types.is_numeric_dtype(kind):
         return column.astype("float64")
     if pd.api.types.is_datetime64_any_dtype(kind):
         return as_category(column.dt.strftime("%Y-%m-%dT%H:%M:%S"))
-    values = column.map(lambda value: np.nan if value in MISSING_TOKENS else value)
+    return _from_objects(column.astype(object).where(column.notna(), np.nan))
+
+
+def _from_objects(column: pd.Series) -> pd.Series:
+    """A column of Python objects: numbers when all of them are, else categories."""
+    nested = column.map(lambda value: isinstance(value, list | dict | set | np.ndarray | bytes))
+    if nested.any():
+        raise TabpetError(
+            f"The column {column.name!r} holds {type(column[nested].iloc[0]).__name__} values, "
+            "not numbers or text. Add it to `ignore` in the catalog."
+        )
+    stripped = column.map(lambda value: value.strip() if isinstance(value, str) else value)
+    values = stripped.mask(stripped.isin(MISSING_TOKENS))
+    present = values.dropna()
+    if not present.empty and present.map(lambda value: isinstance(value, bool)).all():
+        return as_category(values)
     numbers = pd.to_numeric(values, errors="coerce")
-    if numbers.notna().any() and numbers.notna().equals(values.notna()):
+    if not present.empty and numbers.notna().equals(values.notna()):
         return as_convention(numbers)
     return as_category(values)
 
@@ -110,41 +130,61 @@ def _read_csv(path: Path) -> pd.DataFrame:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             header = stream.readline()
         separator = max(SEPARATORS, key=re.sub(r'"[^"]*"', "", header).count)
-        # Checked here because pandas would rename repeated columns without a word.
-        _clean_names(next(csv.reader([header], delimiter=separator, skipinitialspace=True), []))
-        return pd.read_csv(
-            path,
-            sep=separator,
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=MISSING_TOKENS,
-            low_memory=False,
-        )
+        names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
+        with warnings.catch_warnings():
+            # pandas says so when it would cut rows that are longer than the header.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                path,
+                sep=separator,
+                encoding="utf-8-sig",
+                names=_clean_names(names),  # pandas would rename repeated columns without a word
+                header=0,
+                index_col=False,
+                skipinitialspace=True,
+                keep_default_na=False,
+                na_values=MISSING_TOKENS,
+                low_memory=False,
+            )
     except UnicodeDecodeError:
         raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
+    except pd.errors.ParserWarning:
+        raise TabpetError(
+            f"{path} is not a CSV table: rows have more cells than the header has names."
+        ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise TabpetError(f"{path} is not a CSV table: {error}") from None
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
-        return pq.read_table(path).to_pandas()
-    except (pa.ArrowInvalid, pa.ArrowException, OSError) as error:
-        raise TabpetError(f"{path} is not a readable Parquet file: {error}") from None
+        # Without pandas' metadata every stored column is a column, also one that was an index.
+        frame = pq.ParquetFile(path).read().to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError) as error:
+        raise TabpetError(
+            f"{path} is not a readable Parquet file ({error}). Copy or download it again."
+        ) from None
+    unnamed = [name for name in frame if str(name).startswith("__index_level_")]
+    return frame.drop(columns=unnamed)
 
 
 def _read_arff(path: Path) -> pd.DataFrame:
+    return parse_arff(path.read_bytes(), path)
+
+
+def parse_arff(content: bytes, path: Path) -> pd.DataFrame:
+    """The table in the bytes of an ARFF file; `path` is only named in errors."""
     try:
-        with path.open(encoding="utf-8-sig") as stream:
-            content = arff.load(stream)
+        text = content.decode("utf-8-sig")
+        # liac-arff cuts the decimals of INTEGER columns, and files do have them.
+        decoded = arff.loads(INTEGER_ATTRIBUTE.sub(r"\1REAL", text))
     except UnicodeDecodeError:
         raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
     except arff.ArffException as error:
         raise TabpetError(f"{path} is not a readable ARFF file: {error}") from None
-    names = [name for name, _ in content["attributes"]]
-    frame = pd.DataFrame(content["data"], columns=pd.Index(names, dtype=object))
-    for position, (_, kind) in enumerate(content["attributes"]):
+    names = [name for name, _ in decoded["attributes"]]
+    frame = pd.DataFrame(decoded["data"], columns=pd.Index(names, dtype=object))
+    for position, (_, kind) in enumerate(decoded["attributes"]):
         if isinstance(kind, list):
             levels = pd.Categorical(frame.iloc[:, position], categories=list(dict.fromkeys(kind)))
             frame.isetitem(position, levels)

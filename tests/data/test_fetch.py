@@ -77,6 +77,25 @@ def test_reserved_names_are_renamed_openly(tmp_path, frame):
     assert sum("renamed" in warning for warning in card.warnings) == 2
 
 
+def test_renaming_avoids_names_that_are_taken(tmp_path, frame):
+    clashing = frame.rename(columns={"x": "part", "code": "part_"})
+    raw, _ = fetch(write(tmp_path, clashing))
+    assert {"part_", "part__"} <= set(raw)
+
+
+def test_numbers_with_decimal_commas_are_pointed_out(tmp_path, frame):
+    path = tmp_path / "table.csv"
+    frame["price"] = [f"{i},5 %" for i in range(len(frame))]
+    frame.to_csv(path, index=False, sep=";")
+    assert any("price: text that looks like numbers" in w for w in fetch(path)[1].warnings)
+
+
+def test_ignored_columns_may_hold_anything(tmp_path, frame):
+    path = tmp_path / "table.parquet"
+    frame.assign(blob=[[1, 2]] * len(frame)).to_parquet(path)
+    assert "blob" not in fetch(path, ignore=("blob",))[0]
+
+
 def test_number_coded_classes_are_text(tmp_path, frame):
     path = write(tmp_path, frame.assign(y=[2.0, 1.0] * 6))
     assert fetch(path)[1].target.classes == {"1": 6, "2": 6}

@@ -54,11 +54,17 @@ def test_node_names_are_unique():
     assert matrix.nodes == ("c=u", "b", "c=u#2", "c=v", "c=w")
 
 
-def test_rows_are_capped_by_a_stratified_sample_that_repeats():
-    split = prepare(table(2000))
-    matrix = build_node_matrix(split, max_rows=300)
-    assert len(matrix.values) == 300
-    np.testing.assert_array_equal(matrix.values, build_node_matrix(split, max_rows=300).values)
+@pytest.mark.parametrize("max_rows", [1199, 300, 10])
+def test_rows_are_capped_by_a_stratified_sample_that_repeats(max_rows):
+    # A column that is the class shows how many rows of each class were taken.
+    frame = table(2000).assign(copy=lambda t: (t["y"] == "yes").astype(float))
+    split = prepare(frame[["copy", "a", "y"]])
+    matrix = build_node_matrix(split, max_rows=max_rows)
+    assert len(matrix.values) == max_rows
+    share = (split.part("train")["y"] == 1).mean()
+    assert abs((matrix.values[:, 0] > 0).sum() - share * max_rows) <= 1
+    again = build_node_matrix(split, max_rows=max_rows)
+    np.testing.assert_array_equal(matrix.values, again.values)
 
 
 def test_nothing_but_constants():

@@ -10,6 +10,7 @@ from tabpet.catalog import CatalogRow
 from tabpet.config import FetchSettings
 from tabpet.data.fetch import fetch_dataset
 from tabpet.data.openml_source import download
+from tabpet.data.readers import as_convention
 from tabpet.errors import TabpetError
 from tests.openml_server import OpenMLServer
 
@@ -56,10 +57,14 @@ def settings(server, **options) -> FetchSettings:
     )
 
 
+def converted(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({name: as_convention(frame[name]) for name in EXPECTED})
+
+
 def fetch(server, **options) -> pd.DataFrame:
     table = download(server.id, "toy", 3, settings(server, **options))
     assert table.default_target == "label"
-    return table.frame[list(EXPECTED)]
+    return converted(table.frame)
 
 
 def test_by_id(server):
@@ -69,7 +74,7 @@ def test_by_id(server):
 
 def test_by_name_and_version(server):
     table = download(None, "toy", 3, settings(server))
-    pd.testing.assert_frame_equal(table.frame[list(EXPECTED)], EXPECTED)
+    pd.testing.assert_frame_equal(converted(table.frame), EXPECTED)
     assert table.origin.startswith("OpenML dataset 7")
     assert server.hits["list"] == 1
 
@@ -163,6 +168,7 @@ def test_default_target_when_the_catalog_has_none(server):
     row = CatalogRow(name="toy", source="openml", openml_id=7, task="classification")
     raw, card = fetch_dataset(row, settings(server))
     assert card.target.name == "label"
+    assert (card.openml_id, card.version) == (7, 3)  # as found, though the row has no version
     assert list(raw) == ["a size", "colour", "label"]
 
 
@@ -177,3 +183,23 @@ def test_mirror_comes_before_openml(server, tmp_path, monkeypatch):
     _, card = fetch_dataset(row, settings(server))
     assert card.origin == "toy_v3.parquet"
     assert not server.hits
+
+
+def test_another_version_than_the_catalog_says(server):
+    row = CatalogRow(name="toy", source="openml", openml_id=7, version=99, task="classification")
+    with pytest.raises(TabpetError, match="catalog says version 99, but .* 7 is version 3"):
+        fetch_dataset(row, settings(server))
+
+
+def test_mirror_without_a_version_in_the_catalog(server, tmp_path, monkeypatch):
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    EXPECTED.to_parquet(mirror / "toy_v3.parquet")
+    monkeypatch.setenv("TABPET_MIRROR", str(mirror))
+    row = CatalogRow(
+        name="toy", source="openml", openml_id=7, target="label", task="classification"
+    )
+    assert fetch_dataset(row, settings(server))[1].origin == "toy_v3.parquet"
+    EXPECTED.to_parquet(mirror / "toy_v4.parquet")
+    with pytest.raises(TabpetError, match="by `version` in the catalog"):
+        fetch_dataset(row, settings(server))

@@ -3,14 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from tabpet.catalog import CatalogRow
 from tabpet.config import PrepareSettings
 from tabpet.data.card import make_card
-from tabpet.data.prepare import MISSING_LEVEL, PARTS, Split, prepare_split
+from tabpet.data.nodes import build_node_matrix
+from tabpet.data.prepare import MISSING_LEVEL, PARTS, Split, assign_parts, prepare_split
 from tabpet.errors import TabpetError
 
 DEFAULTS = PrepareSettings()
@@ -65,20 +66,30 @@ def test_round_trip_through_files_and_back_to_raw(tmp_path):
     assert restored["y"].tolist() == original["y"].astype(str).tolist()
 
 
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**31), missing=st.sampled_from([0.0, 0.2, 0.9]))
-def test_nothing_is_learned_from_validation_or_test_rows(seed, missing):
-    # The parts depend on the target alone, so features of other rows may be anything at all.
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**31),
+    missing=st.sampled_from([0.0, 0.2, 0.5]),
+    task=st.sampled_from(["classification", "regression"]),
+)
+def test_nothing_is_learned_from_validation_or_test_rows(seed, missing, task):
     rng = np.random.default_rng(seed)
-    frame = table(120, seed % 1000)
-    frame.loc[rng.random(120) < missing, "a"] = np.nan
+    frame = table(120, seed % 1000).assign(d=rng.normal(size=120))
+    if task == "regression":
+        frame["y"] = rng.normal(size=120)
+    for name in ("a", "d"):  # at 0.5 a quarter of the rows is complete: numbers are imputed
+        frame.loc[rng.random(120) < missing, name] = np.nan
+    part = assign_parts(frame["y"], task, 42, DEFAULTS.fractions)
     split = prepare(frame)
-    other = np.setdiff1d(np.arange(120), _training_rows(frame))
+    event(f"{task}: {split.info.missing_numbers}")
+    other = np.flatnonzero(part != "train")
     changed = frame.copy()
     changed.loc[other, "a"] = rng.normal(1e6, 1e3, len(other))
     changed.loc[other, "b"] = rng.permutation(frame.loc[other, "b"].to_numpy())
     changed["c"] = changed["c"].cat.add_categories("new")
     changed.loc[other, "c"] = "new"
+    if task == "regression":  # class labels make the strata, so there the parts depend on them
+        changed.loc[other, "y"] = rng.normal(50, 9, len(other))
     again = prepare(changed)
     assert again.info.features == split.info.features
     assert again.info.target == split.info.target
@@ -86,16 +97,9 @@ def test_nothing_is_learned_from_validation_or_test_rows(seed, missing):
     pd.testing.assert_frame_equal(
         again.part("train").reset_index(drop=True), split.part("train").reset_index(drop=True)
     )
-    assert set(again.frame.loc[again.frame["part"] != "train", "c"]) <= {
-        again.info.features[-1].unseen
-    }
-
-
-def _training_rows(frame: pd.DataFrame) -> np.ndarray:
-    from tabpet.data.prepare import assign_parts
-
-    part = assign_parts(frame["y"], "classification", 42, DEFAULTS.fractions, [])
-    return np.flatnonzero(part == "train")
+    others = again.frame[again.frame["part"] != "train"]
+    assert set(others["c"]) <= {3}, "a level that training rows do not have is unseen"
+    np.testing.assert_array_equal(build_node_matrix(again).values, build_node_matrix(split).values)
 
 
 def test_incomplete_rows_are_dropped_when_enough_are_complete():
@@ -148,14 +152,51 @@ def test_unseen_category_gets_the_unseen_code():
     assert (split.frame.set_index("row").loc[rows[:5], "c"] == split.info.features[-1].unseen).all()
 
 
-def test_rare_class_stays_in_training_with_a_warning():
+@pytest.mark.parametrize("rows", [[3], [3, 7], [3, 7, 9], [3, 7, 9, 11]])
+def test_rare_class_is_always_in_training_and_its_absence_elsewhere_is_said(rows):
     frame = table()
-    frame["y"] = frame["y"].cat.add_categories("once")
-    frame.loc[[3, 7, 9], "y"] = "once"
+    frame["y"] = frame["y"].cat.add_categories("rare")
+    frame.loc[rows, "y"] = "rare"
     split = prepare(frame)
-    code = split.info.target.classes.index("once")
-    assert (split.part("train")["y"] == code).sum() == 3
-    assert any("'once' (3 rows)" in warning for warning in split.info.warnings)
+    code = split.info.target.classes.index("rare")
+    assert (split.part("train")["y"] == code).any()
+    absent = [part for part in PARTS if not (split.part(part)["y"] == code).any()]
+    said = [warning for warning in split.info.warnings if f"'rare' ({len(rows)} rows)" in warning]
+    assert bool(said) == bool(absent)
+    assert all(part in said[0] for part in absent)
+
+
+def test_a_class_whose_rows_are_all_incomplete_is_reported():
+    frame = table()
+    frame["y"] = frame["y"].cat.add_categories("gone")
+    frame.loc[:19, "y"] = "gone"
+    frame.loc[:19, "a"] = np.nan
+    split = prepare(frame)
+    assert any("'gone' (0 rows) has none in train, val, test" in w for w in split.info.warnings)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize("column", ["a", "y"])
+def test_values_that_floats_cannot_square(scale, column):
+    frame = table().assign(y=np.arange(200.0))
+    frame[column] = np.linspace(1, 2, 200) * scale
+    with pytest.raises(TabpetError, match=f"'{column}' are too large or too small"):
+        prepare(frame)
+
+
+def test_a_feature_without_any_value_is_dropped_whatever_the_setting():
+    frame = table().assign(d=np.nan)
+    frame.loc[::2, "a"] = np.nan
+    split = prepare(frame, options=PrepareSettings(max_missing=1, min_complete=1))
+    assert "d" in split.info.dropped_features
+    assert split.info.missing_numbers == "imputed"
+
+
+def test_imputing_columns_of_any_name():
+    frame = table().rename(columns={"a": "self", "b": "0"})
+    frame.loc[::2, "self"] = np.nan
+    split = prepare(frame, options=PrepareSettings(min_complete=1))
+    assert split.frame["self"].notna().all()
 
 
 def test_regression_target_stays_in_its_units():
@@ -185,7 +226,9 @@ def test_one_constant_feature(column):
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (table(4), "too few"),
+        (table()[:1].assign(y=[1.0]), "nothing to predict"),
+        (table()[:2].assign(y=[1.0, 2.0]), "too few"),
+        (table(60).assign(y=pd.Categorical(range(60))), "Is the task really classification"),
         (
             table().assign(a=np.nan, b=np.nan, c=pd.Categorical([None] * 200)),
             "every feature misses",
@@ -195,3 +238,12 @@ def test_one_constant_feature(column):
 def test_hopeless_tables(frame, message):
     with pytest.raises(TabpetError, match=message):
         prepare(frame)
+
+
+def test_validation_rows_that_are_all_incomplete():
+    frame = table()
+    part = assign_parts(frame["y"], "classification", 42, DEFAULTS.fractions)
+    frame.loc[part == "val", "a"] = np.nan
+    with pytest.raises(TabpetError, match="no val rows are left.*min_complete: 1"):
+        prepare(frame)
+    assert prepare(frame, options=PrepareSettings(min_complete=1)).info.rows["val"] == 40

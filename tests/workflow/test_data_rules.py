@@ -24,6 +24,9 @@ def test_presets_plan_without_data_or_network(workflow, preset):
     assert plan.code == 0, plan.text
     expected = 2 if preset.stem == "smoke" else 50
     assert plan.jobs["fetch_dataset"] == plan.jobs["prepare_split"] == expected
+    per_table = 2 if preset.stem == "smoke" else 5
+    assert plan.jobs["estimate_graph"] == per_table * expected
+    assert plan.jobs["encode_positions"] == per_table * expected
 
 
 def test_default_config_is_the_demo_and_the_picture_shows_its_rules(workflow):
@@ -36,7 +39,7 @@ def test_default_config_is_the_demo_and_the_picture_shows_its_rules(workflow):
 
 
 def test_incremental_runs(workflow):
-    workflow.configure(datasets=["demo-wine"])
+    workflow.configure(datasets=["demo-wine"], graphs=[])
     first = workflow.run()
     assert first.code == 0, first.text
     results = workflow.folder / "results"
@@ -48,10 +51,10 @@ def test_incremental_runs(workflow):
     assert "Nothing to be done" in workflow.run().text
 
     # How to fetch is no part of the experiment.
-    workflow.configure(datasets=["demo-wine"], fetch={"attempts": 7})
+    workflow.configure(datasets=["demo-wine"], graphs=[], fetch={"attempts": 7})
     assert "Nothing to be done" in workflow.run("--dry-run").text
 
-    workflow.configure(datasets=["demo-wine", "demo-groups"])
+    workflow.configure(datasets=["demo-wine", "demo-groups"], graphs=[])
     added = workflow.run()
     assert added.code == 0, added.text
     assert added.jobs == {
@@ -62,10 +65,11 @@ def test_incremental_runs(workflow):
     }
     assert "fetch demo-wine" not in added.text
 
-    workflow.configure(datasets=["demo-wine", "demo-groups"], splits=[42, 7])
+    both = {"datasets": ["demo-wine", "demo-groups"], "graphs": []}
+    workflow.configure(**both, splits=[42, 7])
     assert workflow.run("--dry-run").jobs == {"prepare_split": 2, "tabulate_datasets": 1, "all": 1}
 
-    workflow.configure(datasets=["demo-wine", "demo-groups"], prepare={"max_missing": 0.5})
+    workflow.configure(**both, prepare={"max_missing": 0.5})
     assert workflow.run("--dry-run").jobs == {"prepare_split": 2, "tabulate_datasets": 1, "all": 1}
 
 
@@ -79,7 +83,8 @@ def test_a_bad_table_fails_alone_and_clearly(workflow):
         "good,good.csv,y,classification\n"
         "odd,good.csv,z,classification\n"
     )
-    workflow.configure(catalogs=["datasets.csv", "mine.csv"], datasets=["gone", "good", "odd"])
+    sheets = ["datasets.csv", "mine.csv"]
+    workflow.configure(catalogs=sheets, datasets=["gone", "good", "odd"], graphs=[])
     outcome = workflow.run()
     assert outcome.code != 0
     assert "There is no file" in outcome.text
@@ -96,7 +101,7 @@ def test_a_bad_table_fails_alone_and_clearly(workflow):
 
     # A changed file is fetched again, and only that one.
     (workflow.folder / "good.csv").write_text("x,y\n" + "1,a\n2,b\n" * 20)
-    workflow.configure(catalogs=["datasets.csv", "mine.csv"], datasets=["good"])
+    workflow.configure(catalogs=sheets, datasets=["good"], graphs=[])
     assert workflow.run("--dry-run").jobs["fetch_dataset"] == 1
 
 

@@ -1,0 +1,27 @@
+# From a graph to positional encodings, and a picture of both.
+
+
+rule encode_positions:
+    input:
+        edges="results/graphs/{dataset}/split{split}/{graph}.parquet",
+        info="results/graphs/{dataset}/split{split}/{graph}.json",
+    output:
+        table="results/encodings/{dataset}/split{split}/{graph}.parquet",
+        info="results/encodings/{dataset}/split{split}/{graph}.json",
+        figure="results/figures/graphs/{dataset}/split{split}/{graph}.svg",
+    log:
+        "results/logs/encode_positions/{dataset}-split{split}-{graph}.log",
+    benchmark:
+        "results/benchmarks/encode_positions/{dataset}-split{split}-{graph}.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(2000),
+        runtime=scaled(10),
+    params:
+        encoding=settings.encoding.model_dump(mode="json"),
+    message:
+        "encode positions of {wildcards.dataset}, split {wildcards.split}, from its {wildcards.graph} graph"
+    script:
+        "../workflow_scripts/encode_positions.py"

@@ -1,0 +1,46 @@
+"""Controls of the same width as an encoding: no structure, broken structure, or trained."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from tabpet.encodings.encoding import Encoding
+from tabpet.errors import TabpetError
+
+ControlKind = Literal["random", "shuffled", "learnable"]
+CONTROLS: tuple[ControlKind, ...] = ("random", "shuffled", "learnable")
+
+
+def control(encoding: Encoding, kind: ControlKind, seed: int) -> Encoding:
+    """Build a control on an encoding; rows are drawn in the order of the features' names."""
+    order = np.argsort(np.array(encoding.features, dtype=np.str_), kind="stable")
+    rng = np.random.default_rng(seed)
+    drawn = encoding.values[order]
+    if kind == "random":
+        # Per column, the mean and the variance of the encoding's features.
+        noise = rng.standard_normal(drawn.shape)
+        drawn = drawn.mean(axis=0) + drawn.std(axis=0) * noise
+        note = "random: Gaussian with each column's mean and variance"
+    elif kind == "shuffled":
+        drawn = drawn[_permutation(len(drawn), rng)]
+        note = "shuffled: rows permuted between features"
+    elif kind == "learnable":
+        drawn = np.zeros_like(drawn)
+        note = "learnable: zeros here, drawn and trained with the model"
+    else:
+        raise TabpetError(f"control is {kind!r}; allowed are {', '.join(CONTROLS)}")
+    values = np.empty_like(drawn)
+    values[order] = drawn
+    settings = {**encoding.settings, "control": kind, "control_seed": seed}
+    return replace(
+        encoding, values=values, kind=kind, settings=settings, notes=[*encoding.notes, note]
+    )
+
+
+def _permutation(n: int, rng: np.random.Generator) -> np.ndarray:
+    """A random permutation of n rows that moves something, as soon as there are two."""
+    permutation = rng.permutation(n)
+    while n > 1 and (permutation == np.arange(n)).all():
+        permutation = rng.permutation(n)
+    return permutation

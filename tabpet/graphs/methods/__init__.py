@@ -1,0 +1,1 @@
+"""One module per graph estimator; each defines `ESTIMATOR` and is found by the registry."""

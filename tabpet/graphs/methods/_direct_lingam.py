@@ -1,0 +1,401 @@
+"""DirectLiNGAM of the `lingam` package with a fast search for the causal order.
+
+The search gives the order of `lingam.DirectLiNGAM` (Shimizu et al. 2011, Hyvarinen and Smith
+2013); the weights along the order are fitted by `lingam` itself.
+"""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from lingam import DirectLiNGAM
+from lingam.utils import predict_adaptive_lasso
+from scipy.linalg import solve_triangular
+from sklearn.linear_model import lars_path_gram
+
+from tabpet.graphs.budget import Budget
+
+# A node whose residual keeps less than this share of its variance is a linear combination of the
+# nodes before it (the last level of a one-hot group, a copied column); what is left is rounding.
+_DETERMINED = 1e-10
+# Share of unexplained variance from which on a regression is left to lingam, on the rows.
+_NEARLY_COLLINEAR = 1e-6
+# Scores this close are decided by lingam's own arithmetic, candidate by candidate.
+_CLOSE = 1e-9
+# Values in one block of residuals: small enough for the second-level cache, in float64.
+_BLOCK_VALUES = 1 << 16
+
+# Spread, as a share of the largest value, below which a column is constant.
+_CONSTANT = 1e-12
+
+_K1, _K2, _GAMMA = 79.047, 7.4129, 0.37457  # entropy approximation, as in lingam
+_FOLDS = 6  # products of 2^6 factors in (1, 2] are far from overflow
+
+
+class FastDirectLiNGAM(DirectLiNGAM):
+    """DirectLiNGAM whose order search compares only the pairs that can change the outcome."""
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        super().__init__()
+        self._budget = budget or Budget()
+        self.notes: list[str] = []
+        self.n_compared = 0
+        self.n_pairs = 0
+        self.n_determined = 0
+        self.n_fitted_by_lingam = 0
+        self._n_fitted = 0
+
+    def fit(self, X: np.ndarray) -> "FastDirectLiNGAM":
+        """Find the causal order of the columns of X, (n, d), and fit the weights along it."""
+        self._causal_order = None
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                self._causal_order = self._find_order(np.asarray(X, dtype=np.float64))
+                self._estimate_adjacency_matrix(X)
+            finally:
+                self._note_warnings(caught)
+        return self
+
+    def weights_so_far(self, d: int) -> np.ndarray:
+        """lingam's B, (d, d), with the rows that have been fitted."""
+        return np.zeros((d, d)) if self._adjacency_matrix is None else self._adjacency_matrix
+
+    def progress(self) -> str:
+        """What was ready when the budget ended."""
+        if self._causal_order is None:
+            return "the budget ended in the search for the causal order: no edges"
+        return (
+            f"the budget ended while weights were fitted: edges into the first {self._n_fitted} "
+            f"of {len(self._causal_order)} nodes of the causal order"
+        )
+
+    def _note_warnings(self, caught: list[warnings.WarningMessage]) -> None:
+        """Keep what the libraries warned about, once per kind, with its count."""
+        kinds = Counter(
+            f"{one.category.__name__}: {re.split('[.,]', str(one.message))[0][:100]}"
+            for one in caught
+        )
+        self.notes += [f"{count} x {kind}" for kind, count in sorted(kinds.items())]
+
+    # Order
+
+    def _find_order(self, values: np.ndarray) -> list[int]:
+        """The causal order: again and again the most exogenous column, then residuals on it."""
+        columns = np.array(values.T, order="C")  # a copy, in which a column of X is contiguous
+        columns -= columns.mean(axis=1, keepdims=True)
+        start = columns.var(axis=1)
+        left = np.arange(len(columns))
+        order: list[int] = []
+        determined: list[int] = []
+        leads = np.zeros((len(columns), len(columns)))
+        while len(left):
+            self._budget.check()
+            own = columns[left].var(axis=1) > _DETERMINED * start[left]
+            determined += left[~own].tolist()
+            left = left[own]
+            if not len(left):
+                break
+            search = _Step(columns[left], leads[np.ix_(left, left)], self._budget)
+            chosen = left[self._decide(search, columns, left)]
+            leads[np.ix_(left, left)] = search.leads
+            self.n_compared += search.n_compared
+            self.n_pairs += len(left) * (len(left) - 1) // 2
+            order.append(int(chosen))
+            left = left[left != chosen]
+            _regress_out(columns, left, chosen)
+        if determined:
+            self.n_determined = len(determined)
+            self.notes.append(
+                f"{len(determined)} nodes are linear combinations of others and come last in the "
+                "causal order"
+            )
+        # At the end of the order they leave the regressions of all other nodes non-singular.
+        return order + sorted(determined)
+
+    def _decide(self, search: "_Step", columns: np.ndarray, left: np.ndarray) -> int:
+        """Position of the winner; candidates too close to tell apart go to lingam's arithmetic."""
+        finalists = search.run()
+        if len(finalists) == 1:
+            return int(finalists[0])
+        scores = [self._score(columns, left, int(one)) for one in finalists]
+        return int(finalists[int(np.argmin(scores))])
+
+    def _score(self, columns: np.ndarray, left: np.ndarray, one: int) -> float:
+        """The penalty of a candidate through lingam's own functions."""
+        scaled = [(column - column.mean()) / column.std() for column in columns[left]]
+        total = 0.0
+        for other in range(len(left)):
+            if other != one:
+                forward = self._residual(scaled[one], scaled[other])
+                backward = self._residual(scaled[other], scaled[one])
+                if min(forward.var(), backward.var()) > _DETERMINED:
+                    difference = self._diff_mutual_info(
+                        scaled[one], scaled[other], forward, backward
+                    )
+                    total += min(0.0, float(difference)) ** 2
+        return total
+
+    # Weights
+
+    def _estimate_adjacency_matrix(
+        self, X: np.ndarray, prior_knowledge: np.ndarray | None = None
+    ) -> "FastDirectLiNGAM":
+        """Fit each node on those before it with lingam's adaptive lasso, within the budget."""
+        n, d = X.shape
+        order = np.array(self._causal_order, dtype=np.int64)
+        self._adjacency_matrix = np.zeros((d, d))
+        regressions = _Regressions(X[:, order])
+        for i in range(1, d):
+            self._budget.check()
+            predictors = order[:i]
+            if regressions.well_posed(i):
+                weights = regressions.adaptive_lasso(i)
+            else:
+                if i + 1 >= n:
+                    predictors = self._strongest(X, predictors, order[i])
+                part = X[:, np.append(predictors, order[i])]
+                weights = self._fit_on_rows(part)
+            self._adjacency_matrix[order[i], predictors] = weights
+            self._n_fitted = i + 1
+        return self
+
+    def _fit_on_rows(self, part: np.ndarray) -> np.ndarray:
+        """lingam's own adaptive lasso of the last column on the others; constants have no part."""
+        varies = part.std(axis=0) > _CONSTANT * np.abs(part).max(axis=0)
+        weights = np.zeros(part.shape[1] - 1)
+        predictors = np.flatnonzero(varies[:-1])
+        if varies[-1] and len(predictors):
+            weights[predictors] = predict_adaptive_lasso(
+                part, predictors.tolist(), part.shape[1] - 1
+            )
+            self.n_fitted_by_lingam += 1
+        return weights
+
+    def _strongest(self, X: np.ndarray, predictors: np.ndarray, target: int) -> np.ndarray:
+        """As many predictors as n rows can bear (n / 2), those most correlated with the target."""
+        note = "fewer rows than predictors: weights are fitted on the n / 2 most correlated ones"
+        if note not in self.notes:
+            self.notes.append(note)
+        spread = X.std(axis=0)
+        scaled = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        strength = np.abs(scaled[:, predictors].T @ scaled[:, target])
+        kept = np.argsort(-strength, kind="stable")[: max(1, len(X) // 2)]
+        return predictors[np.sort(kept)]
+
+
+class _Regressions:
+    """`lingam.utils.predict_adaptive_lasso` of each column on all before it, from correlations.
+
+    The steps are those of lingam and of sklearn's LassoLarsIC: least squares, a lasso path on
+    predictors scaled by its coefficients, the point of smallest BIC, least squares on what is left.
+    All of it depends on the rows through correlations only, so none of it costs with n.
+    """
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._n = len(values)
+        spread = values.std(axis=0)
+        # A constant column gets the correlation 0 with all, itself included, and ends the factor.
+        self._spread = np.where(spread > 0, spread, 1.0)
+        scaled = (values - values.mean(axis=0)) / self._spread
+        self._correlations = scaled.T @ scaled / self._n
+        self._factor, self._n_regular = _cholesky(self._correlations)
+
+    def well_posed(self, i: int) -> bool:
+        """Whether column i and those before it are far enough from collinear for correlations."""
+        return i < self._n_regular and i + 1 < self._n
+
+    def adaptive_lasso(self, i: int) -> np.ndarray:
+        """Weights of the columns before i in column i, in the units of the values, (i,)."""
+        n, inner, cross = self._n, self._correlations[:i, :i], self._correlations[:i, i]
+        least_squares = solve_triangular(
+            self._factor[:i, :i], self._factor[i, :i], lower=True, trans="T", check_finite=False
+        )
+        scale = np.abs(least_squares)
+        gram = n * inner * np.outer(scale, scale)
+        products = n * cross * scale
+        _, _, path = lars_path_gram(products, gram, n_samples=n, method="lasso")
+        errors = n - 2 * products @ path + np.einsum("ij,ij->j", path, gram @ path)
+        noise = n * self._factor[i, i] ** 2 / (n - i - 1)
+        sizes = (np.abs(path) > np.finfo(np.float64).eps).sum(axis=0)
+        best = int(np.argmin(errors / noise + np.log(n) * sizes))
+        kept = np.flatnonzero(np.abs(path[:, best] * scale) > 0)
+        weights = np.zeros(i)
+        if len(kept):
+            weights[kept] = np.linalg.solve(inner[np.ix_(kept, kept)], cross[kept])
+        return weights * self._spread[i] / self._spread[:i]
+
+
+def _cholesky(correlations: np.ndarray) -> tuple[np.ndarray, int]:
+    """Cholesky factor of the leading columns up to the first nearly collinear one; their number.
+
+    A pivot is the share of a column's variance that the columns before it leave unexplained.
+    """
+    d = len(correlations)
+    factor = np.zeros((d, d))
+    for i in range(d):
+        row = correlations[i, :i].copy()
+        if i:
+            row = solve_triangular(factor[:i, :i], row, lower=True, check_finite=False)
+        pivot = correlations[i, i] - row @ row
+        if pivot < _NEARLY_COLLINEAR:
+            return factor, i
+        factor[i, :i], factor[i, i] = row, np.sqrt(pivot)
+    return factor, d
+
+
+class _Step:
+    """One step of the order search: which of u columns is the most exogenous.
+
+    A candidate's penalty is the sum over all others of min(0, lead)^2, where `lead[i, j]` is the
+    difference of mutual information in favour of i -> j. As `lead[j, i] = -lead[i, j]`, a pair is
+    computed once for both; a candidate is given up when its sum so far exceeds a finished one.
+    """
+
+    def __init__(self, columns: np.ndarray, expected: np.ndarray, budget: Budget) -> None:
+        self._scaled = columns / columns.std(axis=1, keepdims=True)
+        self._correlations = self._scaled @ self._scaled.T / columns.shape[1]
+        self._budget = budget
+        self.leads = expected.copy()  # leads of the step before guide the search
+        # Used again and again: fresh memory would cost more than the exponentials.
+        size = max(1, _BLOCK_VALUES // columns.shape[1])
+        self._buffers = np.empty((2, size, columns.shape[1]))
+        self._known = np.eye(len(columns), dtype=bool)
+        self._sums = np.zeros(len(columns))
+        self.n_compared = 0
+
+    def run(self) -> np.ndarray:
+        """Positions of the winner and of all candidates too close to it to tell apart."""
+        u = len(self._scaled)
+        if u == 1:
+            return np.zeros(1, dtype=np.int64)
+        self._entropies = self._in_blocks(self._own_entropies, np.arange(u), np.arange(u))
+        expected = (np.minimum(self.leads, 0) ** 2).sum(axis=1)
+        self._compare_with_all(int(np.argmin(expected)))
+        n_partners = 1
+        while True:
+            complete = self._known.all(axis=1)
+            best = self._sums[complete].min()
+            alive = self._sums <= best * (1 + _CLOSE) + 1e-24
+            unfinished = np.flatnonzero(alive & ~complete)
+            if not len(unfinished):
+                return np.flatnonzero(alive)
+            self._compare(*self._most_telling(unfinished, n_partners))
+            n_partners = min(2 * n_partners, 8)
+
+    def _compare_with_all(self, one: int) -> None:
+        """Finish one candidate."""
+        others = np.flatnonzero(~self._known[one])
+        self._compare(np.full(len(others), one), others)
+
+    def _most_telling(self, unfinished: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """For each candidate its `n` open pairs that are expected to add most to its penalty."""
+        open_leads = np.where(self._known[unfinished], np.inf, self.leads[unfinished])
+        partners = np.argsort(open_leads, axis=1, kind="stable")[:, :n]
+        firsts = np.repeat(unfinished, partners.shape[1])
+        seconds = partners.ravel()
+        is_open = ~self._known[firsts, seconds]
+        low = np.minimum(firsts, seconds)[is_open]
+        high = np.maximum(firsts, seconds)[is_open]
+        unique = np.unique(low * len(self._known) + high)
+        return unique // len(self._known), unique % len(self._known)
+
+    def _compare(self, firsts: np.ndarray, seconds: np.ndarray) -> None:
+        """Compute the leads of the given pairs and add them to both candidates' penalties."""
+        self._budget.check()
+        leads = self._in_blocks(self._leads, firsts, seconds)
+        self.leads[firsts, seconds], self.leads[seconds, firsts] = leads, -leads
+        self._known[firsts, seconds] = self._known[seconds, firsts] = True
+        self.n_compared += len(leads)
+        # Summed afresh in one order, so that the way of the search leaves no trace in the sums.
+        touched = np.unique(np.concatenate([firsts, seconds]))
+        penalties = np.where(self._known[touched], np.minimum(self.leads[touched], 0.0), 0.0)
+        np.fill_diagonal(self.leads, 0.0)
+        self._sums[touched] = (penalties**2).sum(axis=1)
+
+    def _in_blocks(
+        self,
+        function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        firsts: np.ndarray,
+        seconds: np.ndarray,
+    ) -> np.ndarray:
+        """Apply a function to blocks of pairs that fit the cache."""
+        # One thread: numpy calls this short gain nothing from a second one (measured).
+        size = max(1, _BLOCK_VALUES // self._scaled.shape[1])
+        return np.concatenate(
+            [
+                function(firsts[start : start + size], seconds[start : start + size])
+                for start in range(0, len(firsts), size)
+            ]
+        )
+
+    # `take` with an output array would copy it in the default mode.
+    def _own_entropies(self, firsts: np.ndarray, _: np.ndarray) -> np.ndarray:
+        """Entropies of the columns themselves."""
+        values, scratch = (one[: len(firsts)] for one in self._buffers)
+        np.take(self._scaled, firsts, axis=0, out=values, mode="clip")
+        return _entropies(values, scratch)
+
+    def _leads(self, firsts: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """Differences of mutual information in favour of first -> second, one per pair."""
+        rho = self._correlations[firsts, seconds]
+        rest = 1 - rho * rho  # variance of both residuals
+        # Copies and mirror images leave no residual; neither can lead the other.
+        apart = rest > _DETERMINED
+        scale = 1 / np.sqrt(np.where(apart, rest, 1.0))
+        residuals, scratch = (one[: len(firsts)] for one in self._buffers)
+        own = self._entropies
+        leads = own[seconds] - own[firsts]
+        for sign, target, source in ((1.0, firsts, seconds), (-1.0, seconds, firsts)):
+            np.take(self._scaled, target, axis=0, out=residuals, mode="clip")
+            np.take(self._scaled, source, axis=0, out=scratch, mode="clip")
+            residuals *= scale[:, None]
+            scratch *= (rho * scale)[:, None]
+            residuals -= scratch
+            leads += sign * _entropies(residuals, scratch)
+        return np.where(apart, leads, 0.0)
+
+
+def _entropies(values: np.ndarray, scratch: np.ndarray) -> np.ndarray:
+    """Entropies of standardised rows by lingam's maximum entropy approximation, (b, n) -> (b,).
+
+    Overwrites both arguments.
+    """
+    n = values.shape[1]
+    np.square(values, out=scratch)
+    scratch *= -0.5
+    np.exp(scratch, out=scratch)
+    skew = np.einsum("ij,ij->i", values, scratch) / n
+    np.abs(values, out=values)
+    total = values.sum(axis=1)
+    # log cosh x = |x| + log(1 + exp(-2 |x|)) - log 2; the logs are taken of products of factors
+    # in (1, 2], which is one log for many exponentials.
+    values *= -2
+    np.exp(values, out=values)
+    values += 1
+    total += _sum_logs(values, scratch)
+    log_cosh = total / n - np.log(2)
+    return (1 + np.log(2 * np.pi)) / 2 - _K1 * (log_cosh - _GAMMA) ** 2 - _K2 * skew**2
+
+
+def _sum_logs(factors: np.ndarray, scratch: np.ndarray) -> np.ndarray:
+    """Row sums of logs of factors in (1, 2]; overwrites both arguments."""
+    total = np.zeros(len(factors))
+    for _ in range(_FOLDS):
+        half, odd = divmod(factors.shape[1], 2)
+        if odd:
+            total += np.log(factors[:, -1])
+        # To and fro between two arrays: numpy copies operands that may overlap the output.
+        np.multiply(factors[:, :half], factors[:, half : 2 * half], out=scratch[:, :half])
+        factors, scratch = scratch[:, :half], factors
+    return total + np.log(factors).sum(axis=1)
+
+
+def _regress_out(columns: np.ndarray, left: np.ndarray, chosen: int) -> None:
+    """Replace the columns in `left` by their residuals on the chosen one, in place."""
+    source = columns[chosen]
+    slopes = columns[left] @ source / (source @ source)
+    columns[left] -= slopes[:, None] * source
+    columns[left] -= columns[left].mean(axis=1, keepdims=True)

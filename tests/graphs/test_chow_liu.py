@@ -1,0 +1,77 @@
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.metrics import mutual_info_score
+
+from tabpet.data.nodes import NodeMatrix
+from tabpet.graphs import estimate_graph
+from tabpet.graphs.methods.chow_liu import bin_columns, maximum_spanning_tree, mutual_information
+from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
+
+
+def pairwise_information(values: np.ndarray, bins: int) -> np.ndarray:
+    d = values.shape[1]
+    information = np.zeros((d, d))
+    for i, j in itertools.combinations(range(d), 2):
+        counts = np.histogram2d(values[:, i], values[:, j], bins=bins)[0]
+        information[i, j] = information[j, i] = mutual_info_score(None, None, contingency=counts)
+    return information
+
+
+@pytest.mark.parametrize("bins", [2, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_information_is_that_of_every_pair_alone(seed, bins):
+    for values in (matrix_of(linear_sem(500, 9, seed)).values, one_hot_table(200, seed).values):
+        together = mutual_information(bin_columns(values, bins), bins)
+        np.testing.assert_allclose(together, pairwise_information(values, bins), atol=1e-12)
+
+
+def test_bins_are_those_of_histogram():
+    # Values on bin edges and on both ends are where rules differ.
+    values = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.7000001, 0.9, 1.0, 1.0])[:, None]
+    numbers = bin_columns(values, 10)[:, 0]
+    np.testing.assert_array_equal(
+        np.bincount(numbers, minlength=10), np.histogram(values, bins=10)[0]
+    )
+
+
+def test_tree_has_the_largest_total_of_networkx():
+    rng = np.random.default_rng(0)
+    for d in (2, 5, 20):
+        weights = rng.uniform(size=(d, d))
+        weights = weights + weights.T
+        tree = maximum_spanning_tree(weights)
+        expected = nx.maximum_spanning_tree(
+            nx.from_numpy_array(weights - np.diag(np.diag(weights)))
+        )
+        assert tree.sum() == 2 * (d - 1)
+        assert weights[tree].sum() / 2 == pytest.approx(expected.size(weight="weight"))
+
+
+def test_pairs_without_information_can_join_the_tree():
+    assert maximum_spanning_tree(np.zeros((4, 4))).sum() == 2 * 3
+
+
+def test_tree_edges_without_information_are_left_out_and_told():
+    # A full factorial design: the columns are independent in the sample.
+    values = np.array(list(itertools.product([-1.0, 1.0], repeat=3)))
+    graph = estimate_graph(
+        NodeMatrix(values, ("a", "b", "c"), ("a", "b", "c"), np.arange(3)), "chow_liu"
+    )
+    assert graph.n_edges == 0
+    assert "2 tree edges" in graph.warnings[0]
+
+
+def test_chain_is_recovered():
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=2000)
+    b = a + 0.3 * rng.normal(size=2000)
+    c = b + 0.3 * rng.normal(size=2000)
+    graph = estimate_graph(matrix_of(np.column_stack([a, c, b]), ["a", "c", "b"]), "chow_liu")
+    pairs = {
+        frozenset(pair)
+        for pair in zip(graph.edges()["source"], graph.edges()["target"], strict=True)
+    }
+    assert pairs == {frozenset("ab"), frozenset("bc")}

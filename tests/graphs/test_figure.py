@@ -1,0 +1,22 @@
+import numpy as np
+import pytest
+
+from tabpet.encodings import encode
+from tabpet.graphs.figure import feature_weights, plot_graph
+from tests.graphs.test_facts import graph_of
+
+
+def test_one_hot_nodes_fold_into_features_by_their_strongest_edge():
+    graph = graph_of([[0, 9, 2], [9, 0, 5], [2, 5, 0]], feature_of=[0, 0, 1])
+    np.testing.assert_array_equal(feature_weights(graph), [[0, 5], [5, 0]])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 120])
+@pytest.mark.parametrize("share", [0.0, 0.05, 1.0])
+def test_every_graph_can_be_drawn(n, share, tmp_path):
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < share), 1)
+    graph = graph_of(weights + weights.T)
+    for encoding in (None, encode(graph)):
+        plot_graph(graph, encoding).savefig(tmp_path / "graph.png")
+    assert (tmp_path / "graph.png").stat().st_size > 0

@@ -1,0 +1,133 @@
+import lingam
+import numpy as np
+import pytest
+
+from tabpet.data.nodes import NodeMatrix
+from tabpet.graphs import estimate_graph
+from tabpet.graphs.budget import Budget, BudgetSpent
+from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM, _entropies
+from tabpet.graphs.methods.lingam import LingamSettings, choose_threshold
+from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "seed"),
+    [(200, 4, 0), (300, 8, 1), (500, 10, 2), (60, 12, 3), (1000, 14, 4), (251, 9, 5)],
+)
+def test_order_and_weights_are_those_of_lingam(n, d, seed):
+    values = linear_sem(n, d, seed)
+    expected = lingam.DirectLiNGAM()
+    expected.fit(values)
+    found = FastDirectLiNGAM().fit(values)
+    assert found.causal_order_ == [int(one) for one in expected.causal_order_]
+    np.testing.assert_allclose(found.adjacency_matrix_, expected.adjacency_matrix_, atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", ["normal", "uniform", "exponential"])
+def test_order_is_that_of_lingam_for_other_noise(noise):
+    rng = np.random.default_rng(7)
+    values = getattr(rng, noise)(size=(400, 9)) @ rng.normal(size=(9, 9))
+    expected = lingam.DirectLiNGAM()
+    expected.fit(values)
+    found = FastDirectLiNGAM().fit(values)
+    assert found.causal_order_ == [int(one) for one in expected.causal_order_]
+    np.testing.assert_allclose(found.adjacency_matrix_, expected.adjacency_matrix_, atol=1e-9)
+
+
+def test_search_compares_fewer_pairs_than_there_are():
+    model = FastDirectLiNGAM().fit(linear_sem(400, 20, seed=0))
+    assert model.n_compared < model.n_pairs
+
+
+def test_entropies_are_those_of_lingam():
+    rng = np.random.default_rng(0)
+    values = rng.standard_t(3, size=(5, 777))
+    expected = [lingam.DirectLiNGAM()._entropy(row) for row in values]
+    np.testing.assert_allclose(_entropies(values, np.empty_like(values)), expected, rtol=1e-12)
+
+
+def test_edge_goes_from_cause_to_effect():
+    rng = np.random.default_rng(0)
+    cause = rng.uniform(-1, 1, 2000)
+    values = np.column_stack([2 * cause + rng.uniform(-1, 1, 2000), cause])
+    graph = estimate_graph(matrix_of(values, ["effect", "cause"]), "lingam")
+    assert graph.edges()[["source", "target"]].to_numpy().tolist() == [["cause", "effect"]]
+
+
+def test_collinear_groups_give_finite_weights_and_a_note():
+    graph = estimate_graph(one_hot_table(200, seed=0), "lingam")
+    assert graph.status == "ok"
+    assert np.isfinite(graph.adjacency).all()
+    # One of b's levels, one of a's and both of c, the copy of a, follow from the rest.
+    assert graph.facts["determined_nodes"] == 4
+    assert any("linear combinations" in one for one in graph.warnings)
+
+
+def test_fewer_rows_than_nodes():
+    graph = estimate_graph(matrix_of(linear_sem(12, 20, seed=0)), "lingam")
+    assert graph.status == "ok"
+    assert np.isfinite(graph.adjacency).all()
+
+
+def weights_with(sizes: list[float]) -> np.ndarray:
+    weights = np.zeros((20, 20))
+    weights[np.triu_indices(20, 1)] = np.pad(sizes, (0, 190 - len(sizes)))
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([0.5] * 20, (0.01, True)),  # the first fits
+        ([0.5] * 20 + [0.02] * 40, (0.05, True)),  # 60 edges are too many, 20 fit
+        ([0.5] * 9, (0.01, False)),  # too few at any threshold
+        ([0.5] * 60, (0.01, False)),  # too many at any threshold
+        ([0.15] * 10 + [0.5] * 50, (0.2, True)),
+    ],
+)
+def test_first_threshold_with_10_to_50_edges_else_the_smallest(sizes, expected):
+    assert choose_threshold(weights_with(sizes), LingamSettings()) == expected
+
+
+def test_budget_that_is_over_gives_a_labelled_graph():
+    graph = estimate_graph(matrix_of(linear_sem(100, 5, seed=0)), "lingam", seconds=0.0)
+    assert graph.status == "timeout"
+    assert graph.n_edges == 0
+    assert "causal order" in graph.reason
+
+
+class _BudgetOf(Budget):
+    """Ends after a number of checks."""
+
+    def __init__(self, checks: int) -> None:
+        super().__init__()
+        self.checks = checks
+
+    def check(self) -> None:
+        self.checks -= 1
+        if self.checks < 0:
+            raise BudgetSpent
+
+
+def test_budget_that_ends_in_the_weights_keeps_those_that_are_ready():
+    values = linear_sem(200, 6, seed=0)
+    whole = FastDirectLiNGAM().fit(values)
+    model = FastDirectLiNGAM()
+    model._causal_order = whole.causal_order_
+    model._budget = _BudgetOf(3)
+    with pytest.raises(BudgetSpent):
+        model._estimate_adjacency_matrix(values)
+    ready = whole.causal_order_[:4]
+    expected = np.zeros((6, 6))
+    expected[ready] = whole.adjacency_matrix_[ready]
+    np.testing.assert_array_equal(model.weights_so_far(6), expected)
+    assert "first 4 of 6" in model.progress()
+
+
+def test_constant_input_does_not_fail():
+    values = np.column_stack([linear_sem(50, 2, seed=0), np.ones(50)])
+    graph = estimate_graph(
+        NodeMatrix(values, ("a", "b", "c"), ("a", "b", "c"), np.arange(3)), "lingam"
+    )
+    assert np.isfinite(graph.adjacency).all()
+    assert not graph.adjacency[2].any()

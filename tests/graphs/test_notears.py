@@ -1,0 +1,112 @@
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from tabpet.graphs import acyclicity as module
+from tabpet.graphs import estimate_graph
+from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic
+from tabpet.graphs.sortability import explained_variances, sortability
+from tests.graphs.plain_notears import plain_notears
+from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
+
+
+@pytest.mark.parametrize(("n", "d", "seed"), [(300, 4, 0), (400, 6, 1), (400, 8, 2), (300, 10, 3)])
+def test_edges_are_those_of_plain_notears(n, d, seed):
+    matrix = matrix_of(linear_sem(n, d, seed))
+    graph = estimate_graph(matrix, "notears")
+    for penalty in (0.01, 0.05, 0.1, 0.2):
+        expected = plain_notears(matrix.values, penalty)
+        if is_acyclic(expected):
+            break
+    assert graph.facts["lambda"] == penalty
+    np.testing.assert_array_equal(graph.adjacency != 0, expected != 0)
+    np.testing.assert_allclose(graph.adjacency, expected, atol=1e-2)
+
+
+def test_larger_lambdas_are_tried_only_after_a_failure():
+    graph = estimate_graph(matrix_of(linear_sem(300, 5, seed=0)), "notears")
+    tried = graph.facts["tried"]
+    assert [one["acyclic"] for one in tried] == [False] * (len(tried) - 1) + [True]
+
+
+@pytest.mark.parametrize("d", [5, 60])
+def test_h_and_its_gradient(d):
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(d, d)) * (rng.uniform(size=(d, d)) < 2.0 / d)
+    np.fill_diagonal(weights, 0)
+    h, gradient = acyclicity(weights)
+    exponential = expm(weights**2)
+    assert h == pytest.approx(np.trace(exponential) - d, abs=1e-10)
+    np.testing.assert_allclose(gradient, exponential.T * 2 * weights, atol=1e-10)
+    # A central difference along one random direction.
+    step = 1e-6 * rng.normal(size=(d, d))
+    change = acyclicity(weights + step)[0] - acyclicity(weights - step)[0]
+    assert change == pytest.approx(2 * (gradient * step).sum(), rel=1e-4, abs=1e-9)
+
+
+def test_components_give_the_value_of_the_whole(monkeypatch):
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(12, 12)) * (rng.uniform(size=(12, 12)) < 0.12)
+    np.fill_diagonal(weights, 0)
+    whole = acyclicity(weights)
+    monkeypatch.setattr(module, "_SMALLEST_TO_SPLIT", 2)
+    split = acyclicity(weights)
+    assert split[0] == pytest.approx(whole[0], abs=1e-12)
+    np.testing.assert_allclose(split[1], whole[1], atol=1e-12)
+
+
+def test_h_of_a_two_cycle_by_hand():
+    # exp([[0, a], [b, 0]]) has the trace 2 cosh(sqrt(a b)).
+    weights = np.array([[0.0, 1.0], [2.0, 0.0]])
+    assert acyclicity(weights)[0] == pytest.approx(2 * np.cosh(2.0) - 2)
+
+
+def test_acyclic_agrees_with_networkx():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        edges = (rng.uniform(size=(6, 6)) < 0.2) * (1 - np.eye(6))
+        graph = nx.from_numpy_array(edges, create_using=nx.DiGraph)
+        assert is_acyclic(edges) == nx.is_directed_acyclic_graph(graph)
+
+
+def test_weakest_edges_go_until_no_cycle_is_left():
+    weights = np.array([[0, 0.9, 0], [0, 0, -0.8], [0.5, 0.4, 0]])
+    np.testing.assert_array_equal(
+        drop_weakest_until_acyclic(weights), [[0, 0.9, 0], [0, 0, -0.8], [0, 0, 0]]
+    )
+
+
+def test_budget_keeps_the_best_graph_so_far_and_says_so():
+    matrix = matrix_of(linear_sem(300, 12, seed=4))
+    for seconds in (0.0, 0.01, 0.05):
+        graph = estimate_graph(matrix, "notears", seconds=seconds)
+        assert graph.status == "timeout"
+        assert "lambda 0.01" in graph.reason
+        assert is_acyclic(graph.adjacency)
+
+
+def test_collinear_groups_give_a_finite_dag():
+    graph = estimate_graph(one_hot_table(200, seed=0), "notears", {"lambdas": [0.1, 0.2]})
+    assert np.isfinite(graph.adjacency).all()
+    assert is_acyclic(graph.adjacency)
+
+
+def test_sortability_by_hand():
+    # Paths of 0 -> 1 -> 2: two of one edge, one of two edges.
+    chain = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=float)
+    assert sortability(chain, np.array([1.0, 2.0, 3.0])) == 1.0
+    assert sortability(chain, np.array([3.0, 2.0, 1.0])) == 0.0
+    assert sortability(chain, np.ones(3)) == 0.5
+    assert sortability(chain, np.array([1.0, 3.0, 2.0])) == pytest.approx(2 / 3)
+    assert sortability(np.zeros((3, 3)), np.ones(3)) is None
+
+
+def test_explained_variances_are_regressions_on_the_rest():
+    values = matrix_of(linear_sem(200, 4, seed=5)).values
+    expected = []
+    for j in range(4):
+        rest = np.delete(values, j, axis=1)
+        fit = rest @ np.linalg.lstsq(rest, values[:, j], rcond=None)[0]
+        expected.append(fit.var() / values[:, j].var())
+    np.testing.assert_allclose(explained_variances(np.cov(values.T)), expected, atol=1e-6)

@@ -1,0 +1,111 @@
+import json
+import subprocess
+import sys
+from typing import get_args
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from tabpet.config import GraphName, MethodSettings
+from tabpet.data.nodes import NodeMatrix
+from tabpet.errors import TabpetError
+from tabpet.graphs import ESTIMATORS, Graph, estimate_graph
+from tests.graphs.tables import linear_sem, matrix_of, one_hot_table, permuted
+
+METHODS = sorted(ESTIMATORS)
+
+
+def test_names_and_metadata():
+    assert set(METHODS) == set(get_args(GraphName)), "the config and the registry must agree"
+    with_settings = {name for name, one in ESTIMATORS.items() if one.settings.model_fields}
+    assert with_settings == set(MethodSettings.model_fields)
+    for name, estimator in ESTIMATORS.items():
+        assert estimator.name == name
+        assert estimator.citation
+
+
+def test_defaults_are_those_of_the_paper():
+    assert ESTIMATORS["notears"].settings().model_dump() == {
+        "lambdas": (0.01, 0.05, 0.1, 0.2),
+        "max_iter": 100,
+        "h_tol": 1e-8,
+        "rho_max": 1e16,
+        "w_threshold": 0.3,
+    }
+    assert ESTIMATORS["lingam"].settings().thresholds == (0.01, 0.05, 0.1, 0.2)
+    assert ESTIMATORS["chow_liu"].settings().bins == 10
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_of_the_columns_does_not_matter(method):
+    for matrix in (one_hot_table(150, seed=1), matrix_of(linear_sem(150, 6, seed=2))):
+        order = np.random.default_rng(0).permutation(matrix.n_nodes)
+        before = estimate_graph(matrix, method)
+        after = estimate_graph(permuted(matrix, order), method)
+        np.testing.assert_array_equal(after.adjacency, before.adjacency[np.ix_(order, order)])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_runs_repeat_to_the_last_digit_with_any_number_of_threads(method):
+    matrix = matrix_of(linear_sem(300, 8, seed=3))
+    first = estimate_graph(matrix, method)
+    with threadpool_limits(limits=1):
+        second = estimate_graph(matrix, method)
+    np.testing.assert_array_equal(first.adjacency, second.adjacency)
+    assert first.facts == second.facts
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_input_is_left_alone(method):
+    matrix = matrix_of(np.asfortranarray(linear_sem(100, 5, seed=4)))
+    before = matrix.values.copy()
+    estimate_graph(matrix, method)
+    np.testing.assert_array_equal(matrix.values, before)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_and_two_nodes(method):
+    rng = np.random.default_rng(0)
+    one = estimate_graph(matrix_of(rng.normal(size=(50, 1))), method)
+    assert one.adjacency.shape == (1, 1)
+    assert one.n_edges == 0
+    assert "needs two" in one.reason
+    x = rng.laplace(size=50)
+    two = estimate_graph(matrix_of(np.column_stack([x, x + rng.laplace(size=50)])), method)
+    assert np.isfinite(two.adjacency).all()
+    twins = estimate_graph(matrix_of(np.column_stack([x, -x])), method)
+    assert np.isfinite(twins.adjacency).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_graph_survives_its_files(method):
+    graph = estimate_graph(one_hot_table(100, seed=0), method)
+    metadata = json.loads(json.dumps(graph.to_metadata()))
+    loaded = Graph.from_edges(graph.edges(), metadata)
+    np.testing.assert_array_equal(loaded.adjacency, graph.adjacency)
+    np.testing.assert_array_equal(loaded.feature_of, graph.feature_of)
+    assert loaded.to_metadata() == metadata
+    needed = "method settings seconds n_nodes n_edges entropy fiedler components status warnings"
+    assert set(needed.split()) <= set(metadata)
+
+
+def test_unknown_names_are_told_with_what_is_allowed():
+    matrix = matrix_of(linear_sem(50, 3, seed=0))
+    with pytest.raises(TabpetError, match="'kendall' is not known.*pearson"):
+        estimate_graph(matrix, "kendall")
+    with pytest.raises(TabpetError, match="`lamda` is not a setting; did you mean `lambdas`"):
+        estimate_graph(matrix, "notears", {"lamda": 0.1})
+    with pytest.raises(TabpetError, match="missing or infinite"):
+        broken = matrix.values.copy()
+        broken[0, 0] = np.nan
+        estimate_graph(
+            NodeMatrix(broken, matrix.nodes, matrix.features, matrix.feature_of), "pearson"
+        )
+
+
+def test_import_is_light():
+    heavy = {"torch", "lingam", "causallearn", "matplotlib"}
+    code = f"import sys, tabpet.graphs, tabpet.encodings; print(sorted({heavy} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

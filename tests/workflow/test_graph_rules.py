@@ -1,0 +1,44 @@
+"""Graphs and encodings through snakemake: files of the design, and what a change re-runs."""
+
+import json
+
+import pandas as pd
+
+from tests.workflow.conftest import ROOT
+
+
+def test_smoke_run_and_incremental_changes(workflow):
+    first = workflow.run(configfile=str(ROOT / "configs/smoke.yaml"))
+    assert first.code == 0, first.text
+    results = workflow.folder / "results"
+    graph = json.loads((results / "graphs/demo-wine/split42/chow_liu.json").read_text())
+    edges = pd.read_parquet(results / "graphs/demo-wine/split42/chow_liu.parquet")
+    assert list(edges) == ["source", "target", "weight"]
+    assert len(edges) == graph["n_edges"] == graph["n_nodes"] - 1 == 12  # a tree over 13 nodes
+    assert graph["status"] == "ok"
+    assert graph["rows"] == 106  # training rows alone
+
+    split = json.loads((results / "data/demo-groups-mixed/split42.json").read_text())
+    encoding = pd.read_parquet(results / "encodings/demo-groups-mixed/split42/spearman.parquet")
+    about = json.loads((results / "encodings/demo-groups-mixed/split42/spearman.json").read_text())
+    assert list(encoding["feature"]) == [feature["name"] for feature in split["features"]]
+    assert list(encoding)[1:] == [f"pe_{i}" for i in range(1, 2 * about["k"] + 1)]
+    assert encoding.drop(columns="feature").abs().to_numpy().max() <= 10
+    for stage in ("estimate_graph", "encode_positions"):
+        assert len(list((results / "logs" / stage).glob("*.log"))) == 4
+    assert len(list((results / "figures/graphs").rglob("*.svg"))) == 4
+    assert len(pd.read_csv(results / "tables/graphs.csv")) == 4
+
+    base = {"datasets": ["demo-wine", "demo-groups-mixed"], "graphs": ["spearman", "chow_liu"]}
+    workflow.configure(**base)
+    assert "Nothing to be done" in workflow.run("--dry-run").text
+
+    # Another Laplacian keeps the graphs; another bin count touches Chow-Liu alone.
+    workflow.configure(**base, encoding={"laplacian": "normalized"})
+    assert workflow.run("--dry-run").jobs == {"encode_positions": 4, "tabulate_graphs": 1, "all": 1}
+    workflow.configure(**base, graph_methods={"chow_liu": {"bins": 5}})
+    assert workflow.run("--dry-run").jobs["estimate_graph"] == 2
+
+    workflow.configure(**{**base, "graphs": ["spearman", "chow_liu", "pearson"]})
+    added = workflow.run("--dry-run").jobs
+    assert added == {"estimate_graph": 2, "encode_positions": 2, "tabulate_graphs": 1, "all": 1}

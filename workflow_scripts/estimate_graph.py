@@ -1,0 +1,35 @@
+"""Estimate one graph over the features of one split.
+
+Reads: the prepared split. Writes: the edges (source, target, weight, over nodes) as Parquet, and
+how the graph was made, its quality and its node -> feature map as JSON.
+"""
+
+from pathlib import Path
+
+from tabpet.config import NodeSettings
+from tabpet.data.nodes import build_node_matrix
+from tabpet.data.prepare import Split
+from tabpet.files import write_json, write_parquet
+from tabpet.graphs import estimate_graph
+from tabpet.workflow import run_job
+
+with run_job(snakemake) as log:
+    split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
+    nodes = NodeSettings.model_validate(snakemake.params.nodes)
+    matrix = build_node_matrix(split, nodes.rows, nodes.max_rows, nodes.max_levels)
+    log.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
+    method, seconds = snakemake.wildcards.graph, snakemake.params.seconds
+    graph = estimate_graph(matrix, method, snakemake.params.method, seconds)
+    log.info(
+        "%s after %.2f s: %d edges %s", graph.status, graph.seconds, graph.n_edges, graph.reason
+    )
+    for warning in graph.warnings:
+        log.warning("%s", warning)
+    write_parquet(graph.edges(), Path(snakemake.output.edges))
+    about = {
+        "dataset": split.info.dataset,
+        "split": split.info.split,
+        "rows": len(matrix.values),
+        "dropped_nodes": list(matrix.dropped),
+    }
+    write_json({**about, **graph.to_metadata()}, Path(snakemake.output.info))
