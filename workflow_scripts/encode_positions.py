@@ -10,9 +10,9 @@ import pandas as pd
 
 from tabpet.config import EncodingSettings
 from tabpet.encodings import encode
-from tabpet.files import read_json, replacing, write_json, write_parquet
+from tabpet.files import read_json, write_json, write_parquet
 from tabpet.graphs import Graph
-from tabpet.graphs.figure import plot_graph
+from tabpet.graphs.figure import plot_graph, save_svg
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:
@@ -23,7 +23,7 @@ with run_job(snakemake) as log:
     log.info("k = %d, width %d", encoding.k, encoding.d_pe)
     for note in encoding.notes:
         log.warning("%s", note)
-    with replacing(Path(snakemake.output.figure)) as temporary:
-        plot_graph(graph, encoding).savefig(temporary, format="svg")
+    figure = plot_graph(graph, encoding, snakemake.wildcards.dataset)
+    save_svg(figure, Path(snakemake.output.figure))
     write_parquet(encoding.to_frame(), Path(snakemake.output.table))
     write_json(encoding.to_metadata(), Path(snakemake.output.info))

@@ -20,9 +20,9 @@ with run_job(snakemake) as log:
     log.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
     method, seconds = snakemake.wildcards.graph, snakemake.params.seconds
     graph = estimate_graph(matrix, method, snakemake.params.method, seconds)
-    log.info(
-        "%s after %.2f s: %d edges %s", graph.status, graph.seconds, graph.n_edges, graph.reason
-    )
+    log.info("%s after %.2f s: %d edges", graph.status, graph.seconds, graph.n_edges)
+    if graph.reason:
+        log.warning("%s", graph.reason)
     for warning in graph.warnings:
         log.warning("%s", warning)
     write_parquet(graph.edges(), Path(snakemake.output.edges))

@@ -30,23 +30,28 @@ def load_bundled(name: str) -> pd.DataFrame:
 
 def play_tic_tac_toe() -> pd.DataFrame:
     """All 958 final boards of tic-tac-toe when x moves first; class: did x win? (the UCI table)."""
-    finals: set[str] = set()
-    _play("b" * 9, "x", finals)
+    seen: set[str] = set()
+    _play("b" * 9, "x", seen)
+    finals = [board for board in seen if _is_final(board)]
     boards = sorted(finals, key=lambda board: (not _has_won(board, "x"), board))
     frame = pd.DataFrame([list(board) for board in boards], columns=SQUARES)
     won = ["positive" if _has_won(board, "x") else "negative" for board in boards]
     return frame.assign(Class=won).astype("category")
 
 
-def _play(board: str, player: str, finals: set[str]) -> None:
-    """Add every final board that can be reached from `board` with `player` to move."""
-    if _has_won(board, "x") or _has_won(board, "o") or "b" not in board:
-        finals.add(board)
+def _play(board: str, player: str, seen: set[str]) -> None:
+    """Add every board that can be reached from `board` with `player` to move."""
+    if board in seen:
         return
+    seen.add(board)
     for square in range(9):
-        if board[square] == "b":
+        if board[square] == "b" and not _is_final(board):
             moved = board[:square] + player + board[square + 1 :]
-            _play(moved, "o" if player == "x" else "x", finals)
+            _play(moved, "o" if player == "x" else "x", seen)
+
+
+def _is_final(board: str) -> bool:
+    return _has_won(board, "x") or _has_won(board, "o") or "b" not in board
 
 
 def _has_won(board: str, player: str) -> bool:

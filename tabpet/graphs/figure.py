@@ -1,10 +1,12 @@
 """A figure per graph: the network of features and the spectrum from which k is chosen."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tabpet.files import replacing
 from tabpet.graphs.graph import Graph
 from tabpet.graphs.laplacian import laplacian_matrix, symmetric_weights
 
@@ -27,7 +29,9 @@ class ChosenEigenvectors(Protocol):
         """Eigenvectors from each end."""
 
 
-def plot_graph(graph: Graph, encoding: ChosenEigenvectors | None = None) -> "Figure":
+def plot_graph(
+    graph: Graph, encoding: ChosenEigenvectors | None = None, dataset: str = ""
+) -> "Figure":
     """Draw the strongest edges between features and the spectrum with the chosen k."""
     from matplotlib.figure import Figure
 
@@ -36,8 +40,17 @@ def plot_graph(graph: Graph, encoding: ChosenEigenvectors | None = None) -> "Fig
     _draw_network(network, graph)
     _draw_spectrum(spectrum, graph, encoding)
     state = "" if graph.status == "ok" else f" ({graph.status})"
-    figure.suptitle(f"{graph.method}{state}: {graph.n_nodes} nodes, {graph.n_edges} edges")
+    name = f"{dataset}, {graph.method} graph" if dataset else f"{graph.method} graph"
+    figure.suptitle(f"{name}{state}: {graph.n_nodes} nodes, {graph.n_edges} edges")
     return figure
+
+
+def save_svg(figure: "Figure", path: Path) -> None:
+    """Write a figure as SVG: the same figure gives the same file, whole or not at all."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "tabpet"}), replacing(path) as temporary:
+        figure.savefig(temporary, format="svg", metadata={"Date": None})
 
 
 def feature_weights(graph: Graph) -> np.ndarray:

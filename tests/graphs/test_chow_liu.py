@@ -7,7 +7,12 @@ from sklearn.metrics import mutual_info_score
 
 from tabpet.data.nodes import NodeMatrix
 from tabpet.graphs import estimate_graph
-from tabpet.graphs.methods.chow_liu import bin_columns, maximum_spanning_tree, mutual_information
+from tabpet.graphs.methods.chow_liu import (
+    _joint_counts,
+    bin_columns,
+    maximum_spanning_tree,
+    mutual_information,
+)
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
 
 
@@ -75,3 +80,13 @@ def test_chain_is_recovered():
         for pair in zip(graph.edges()["source"], graph.edges()["target"], strict=True)
     }
     assert pairs == {frozenset("ab"), frozenset("bc")}
+
+
+@pytest.mark.parametrize("n", [1, 4095, 4096, 9000])
+@pytest.mark.parametrize("n_left", [1, 2, 5])
+def test_joint_counts_are_exact_also_above_the_rows_of_one_product(n, n_left):
+    rng = np.random.default_rng(n)
+    left = (rng.random((n, n_left)) < 0.999).astype(np.float32)
+    right = (rng.random((n, 3)) < 0.999).astype(np.float32)
+    expected = left.astype(np.int64).T @ right.astype(np.int64)
+    np.testing.assert_array_equal(_joint_counts(left, right), expected)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tabpet.encodings import encode
-from tabpet.graphs.figure import feature_weights, plot_graph
+from tabpet.graphs.figure import feature_weights, plot_graph, save_svg
 from tests.graphs.test_facts import graph_of
 
 
@@ -20,3 +20,10 @@ def test_every_graph_can_be_drawn(n, share, tmp_path):
     for encoding in (None, encode(graph)):
         plot_graph(graph, encoding).savefig(tmp_path / "graph.png")
     assert (tmp_path / "graph.png").stat().st_size > 0
+
+
+def test_same_figure_same_file(tmp_path):
+    graph = graph_of(1 - np.eye(4))
+    for name in ("one.svg", "two.svg"):
+        save_svg(plot_graph(graph, encode(graph), "toy"), tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

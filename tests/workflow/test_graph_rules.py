@@ -1,6 +1,9 @@
 """Graphs and encodings through snakemake: files of the design, and what a change re-runs."""
 
 import json
+import re
+import subprocess
+import sys
 
 import pandas as pd
 
@@ -28,6 +31,12 @@ def test_smoke_run_and_incremental_changes(workflow):
         assert len(list((results / "logs" / stage).glob("*.log"))) == 4
     assert len(list((results / "figures/graphs").rglob("*.svg"))) == 4
     assert len(pd.read_csv(results / "tables/graphs.csv")) == 4
+
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    shown = subprocess.run(
+        [sys.executable, "-c", example[1]], cwd=workflow.folder, capture_output=True, text=True
+    )
+    assert "flavanoids" in shown.stdout, shown.stderr
 
     base = {"datasets": ["demo-wine", "demo-groups-mixed"], "graphs": ["spearman", "chow_liu"]}
     workflow.configure(**base)

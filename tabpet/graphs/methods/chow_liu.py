@@ -7,6 +7,7 @@ from tabpet.config import ChowLiuSettings
 from tabpet.graphs.budget import Budget
 from tabpet.graphs.registry import Estimate, Estimator
 
+_PACK = 4096  # 4,095 + 4,096 x 4,095 is below 2^24, where float32 stops being exact
 _COLUMNS_PER_BLOCK = 10
 # Distance to an edge, in bin widths, within which a value is compared with the edge itself.
 _NEAR_EDGE = 1e-6
@@ -70,8 +71,7 @@ def mutual_information(numbers: np.ndarray, bins: int) -> np.ndarray:
 def _sum_joint(indicator: np.ndarray, starts: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Sums of `terms[count]` over the joint counts of every pair of columns, (d, d).
 
-    Joint counts are products of 0/1 columns, block by block above the diagonal; float32 holds
-    them exactly up to 2^24 rows.
+    Block by block above the diagonal.
     """
     d, n_cells = len(starts), indicator.shape[1]
     ends = np.append(starts[1:], n_cells)
@@ -79,12 +79,32 @@ def _sum_joint(indicator: np.ndarray, starts: np.ndarray, terms: np.ndarray) -> 
     for first in range(0, d, _COLUMNS_PER_BLOCK):
         last = min(first + _COLUMNS_PER_BLOCK, d)
         begin = starts[first]
-        joint = indicator[:, begin : ends[last - 1]].T @ indicator[:, begin:]
-        looked_up = np.take(terms, joint.astype(np.intp), mode="clip")
+        joint = _joint_counts(indicator[:, begin : ends[last - 1]], indicator[:, begin:])
+        looked_up = np.take(terms, joint, mode="clip")
         by_row = np.add.reduceat(looked_up, starts[first:last] - begin, axis=0)
         sums[first:last, first:] = np.add.reduceat(by_row, starts[first:] - begin, axis=1)
     upper = np.triu(sums, 1)
     return upper + upper.T
+
+
+def _joint_counts(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Rows in which a column of `left` and one of `right` are both 1, (n_left, n_right).
+
+    A matrix product counts them. Two columns of `left` share one column of the product: of at
+    most 4,095 rows, one counts in steps of 1 and the other in steps of 4,096, and float32 still
+    holds the sum exactly.
+    """
+    n_left = left.shape[1]
+    half = (n_left + 1) // 2
+    counts = np.zeros((2 * half, right.shape[1]), dtype=np.int32)
+    for start in range(0, len(left), _PACK - 1):
+        rows = slice(start, start + _PACK - 1)
+        packed = left[rows, :half].copy()
+        packed[:, : n_left - half] += _PACK * left[rows, half:]
+        product = (packed.T @ right[rows]).astype(np.int32)
+        counts[:half] += product & (_PACK - 1)
+        counts[half:] += product >> _PACK.bit_length() - 1
+    return counts[:n_left]
 
 
 def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
