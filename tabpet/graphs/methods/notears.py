@@ -38,7 +38,9 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
             minimise(covariance, penalty, settings, budget, progress)
         except BudgetSpent:
             status = "timeout"
-            reason = f"the budget ended at lambda {penalty:g}, h = {progress.h:.2g}"
+            started = np.isfinite(progress.h)
+            reached = f"h = {progress.h:.2g}" if started else "before its first step: no edges"
+            reason = f"the budget ended at lambda {penalty:g}, {reached}"
         weights = threshold(progress.weights, settings.w_threshold)
         acyclic = is_acyclic(weights)
         tried.append(
