@@ -7,7 +7,7 @@ sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import load_settings
+from tabpet.config import INSTANT_GRAPHS, load_settings
 from tabpet.errors import TabpetError
 from tabpet.workflow import export_environment
 
@@ -69,6 +69,11 @@ def method_settings(wildcards):
     if wildcards.graph == "notears" and lambdas:
         chosen["lambdas"] = list(lambdas)
     return chosen
+
+
+def graph_seconds(wildcards):
+    """The time budget of one graph; none for those that do not look at the clock."""
+    return None if wildcards.graph in INSTANT_GRAPHS else settings.graph_seconds
 
 
 def all_targets():

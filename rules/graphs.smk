@@ -21,7 +21,7 @@ rule estimate_graph:
     params:
         nodes=settings.nodes.model_dump(mode="json"),
         method=method_settings,
-        seconds=settings.graph_seconds,
+        seconds=graph_seconds,
     message:
         "estimate the {wildcards.graph} graph of {wildcards.dataset}, split {wildcards.split}"
     script:

@@ -17,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tabpet.errors import TabpetError
 
 GraphName = Literal["pearson", "spearman", "chow_liu", "lingam", "notears", "pc"]
+# Graphs that take a moment and never look at the clock; all others have the time budget.
+INSTANT_GRAPHS = ("pearson", "spearman", "chow_liu")
+NonNegative = Annotated[float, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
@@ -115,7 +118,7 @@ class ChowLiuSettings(Section):
 class LingamSettings(Section):
     """Settings of LiNGAM (paper, appendix C)."""
 
-    thresholds: tuple[float, ...] = Field(
+    thresholds: tuple[NonNegative, ...] = Field(
         (0.01, 0.05, 0.1, 0.2),
         min_length=1,
         description="Cuts on absolute weights; the first with an allowed number of edges is taken.",
@@ -123,11 +126,19 @@ class LingamSettings(Section):
     min_edges: int = Field(10, ge=0, description="Fewest edges that a threshold may leave.")
     max_edges: int = Field(50, ge=0, description="Most edges that a threshold may leave.")
 
+    @model_validator(mode="after")
+    def _ordered(self) -> "LingamSettings":
+        if self.min_edges > self.max_edges:
+            raise ValueError(
+                f"min_edges ({self.min_edges}) is larger than max_edges ({self.max_edges})"
+            )
+        return self
+
 
 class NotearsSettings(Section):
     """Settings of NOTEARS (paper, appendix C)."""
 
-    lambdas: tuple[float, ...] = Field(
+    lambdas: tuple[NonNegative, ...] = Field(
         (0.01, 0.05, 0.1, 0.2),
         min_length=1,
         description="l1 penalties, tried in ascending order until the thresholded graph is "
@@ -185,6 +196,12 @@ class EncodingSettings(Section):
     k_max: int = Field(10, ge=1, description="Most eigenvectors from each end of the spectrum.")
     clip: float = Field(10.0, gt=0, description="Encodings are cut at this absolute value.")
 
+    @model_validator(mode="after")
+    def _ordered(self) -> "EncodingSettings":
+        if self.k_min > self.k_max:
+            raise ValueError(f"k_min ({self.k_min}) is larger than k_max ({self.k_max})")
+        return self
+
 
 class Settings(Section):
     """A complete run."""
@@ -217,6 +234,7 @@ class Settings(Section):
     graph_seconds: float = Field(
         300.0,
         gt=0,
+        le=10_000_000,
         description="Time for one graph; when it is over, the best valid graph so far is kept and "
         "labelled `timeout`.",
     )

@@ -48,6 +48,14 @@ BAD_CONFIGS = {
         {"datasets": ["a"], "prepare": {"max_missing": float("nan")}},
         "should be a finite number",
     ),
+    "k out of order": (
+        {"datasets": ["a"], "encoding": {"k_min": 5, "k_max": 3}},
+        "k_min (5) is larger than k_max (3)",
+    ),
+    "negative lambda": (
+        {"datasets": ["a"], "graph_methods": {"notears": {"lambdas": [-1.0]}}},
+        "greater than or equal to 0",
+    ),
     "unknown graph": (
         {"datasets": ["a"], "graphs": ["spearmen"]},
         "should be 'pearson', 'spearman'",

@@ -23,7 +23,7 @@ with run_job(snakemake) as log:
     log.info("k = %d, width %d", encoding.k, encoding.d_pe)
     for note in encoding.notes:
         log.warning("%s", note)
-    figure = plot_graph(graph, encoding, snakemake.wildcards.dataset)
-    save_svg(figure, Path(snakemake.output.figure))
     write_parquet(encoding.to_frame(), Path(snakemake.output.table))
     write_json(encoding.to_metadata(), Path(snakemake.output.info))
+    figure = plot_graph(graph, encoding, snakemake.wildcards.dataset)
+    save_svg(figure, Path(snakemake.output.figure))

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from tabpet.data.prepare import Feature, Split
-from tabpet.errors import TabpetError
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,9 @@ def build_node_matrix(
             columns.append((values - values.mean()) / values.std())
             nodes.append(_unique(name, nodes))
             owners.append(index)
-    if not nodes:
-        raise TabpetError(
-            f"{split.info.dataset}: every feature is constant in the rows that the graph sees: "
-            "nothing to estimate a graph from."
-        )
+    values = np.column_stack(columns) if columns else np.zeros((len(frame), 0))
     return NodeMatrix(
-        values=np.ascontiguousarray(np.column_stack(columns)),
+        values=np.ascontiguousarray(values),
         nodes=tuple(nodes),
         features=tuple(feature.name for feature in split.info.features),
         feature_of=np.array(owners, dtype=np.int64),

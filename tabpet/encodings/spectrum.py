@@ -6,7 +6,7 @@ import numpy as np
 from tabpet.graphs.laplacian import LaplacianKind, component_labels, laplacian_matrix
 
 # Eigenvalues closer than this share of the largest are one eigenvalue of higher multiplicity.
-_SAME_EIGENVALUE = 1e-9
+_SAME_EIGENVALUE = 1e-11
 # Entries closer than this share of the largest tie; the first by node name wins.
 _SAME_ENTRY = 1e-9
 
@@ -18,7 +18,7 @@ def eigenpairs(weights: np.ndarray, kind: LaplacianKind) -> tuple[np.ndarray, np
     dimensions any basis is as good as another, so a fixed one is taken.
     """
     values, vectors = np.linalg.eigh(laplacian_matrix(weights, kind))
-    tolerance = _SAME_EIGENVALUE * max(1.0, float(np.abs(values).max(initial=0.0)))
+    tolerance = _SAME_EIGENVALUE * float(np.abs(values).max(initial=0.0))
     start = 0
     while start < len(values):
         end = start + 1

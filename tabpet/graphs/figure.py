@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _EDGES_PER_FEATURE = 2  # strongest edges shown, so that dense graphs stay readable
 _MOST_EDGES = 160
 _MOST_LABELS = 30
+_MOST_KAMADA_KAWAI = 150
 _LONGEST_LABEL = 18
 _WINDOW = (0.75, 1.25)  # mid frequencies, which the choice of k leaves out
 
@@ -132,9 +133,14 @@ def _layout(n: int, rows: np.ndarray, columns: np.ndarray, strengths: np.ndarray
 
 
 def _spread_components(drawn: Any) -> dict[int, np.ndarray]:
-    """Kamada-Kawai layout; components are far apart but not infinitely so."""
+    """Kamada-Kawai layout; components are far apart but not infinitely so.
+
+    Its time grows with more than the cube of the nodes, so large graphs get a spring layout.
+    """
     import networkx as nx
 
+    if len(drawn) > _MOST_KAMADA_KAWAI:
+        return nx.spring_layout(drawn, seed=0, iterations=50)
     distances = dict(nx.all_pairs_shortest_path_length(drawn))
     longest = max(max(one.values()) for one in distances.values())
     full = {a: {b: distances[a].get(b, longest + 1) for b in drawn.nodes} for a in drawn.nodes}
@@ -164,6 +170,7 @@ def _label_features(
             ha="center",
             fontsize=7,
             zorder=3,
+            parse_math=False,  # a name may hold dollar signs
             bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.7, "linewidth": 0},
         )
     return len(named)

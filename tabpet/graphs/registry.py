@@ -2,6 +2,7 @@
 Estimation"). Every module in `tabpet.graphs.methods` defines one `ESTIMATOR`."""
 
 import importlib
+import logging
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,8 +13,10 @@ import numpy as np
 from tabpet.config import Section, load_section
 from tabpet.data.nodes import NodeMatrix
 from tabpet.errors import TabpetError
-from tabpet.graphs.budget import Budget
+from tabpet.graphs.budget import Budget, BudgetSpent
 from tabpet.graphs.graph import Graph
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -99,9 +102,16 @@ def _run(estimator: Estimator, values: np.ndarray, settings: Any, budget: Budget
     """Run an estimator; fewer than two nodes or two rows leave nothing to estimate."""
     n, d = values.shape
     if d < 2 or n < 2:
-        reason = f"{d} nodes and {n} rows: a graph needs two of each"
-        return Estimate(np.zeros((d, d)), reason=reason, warnings=[reason])
-    estimate = estimator.function(values, settings, budget)
+        reason = f"nodes: {d}, rows: {n}; a graph needs two of each"
+        return Estimate(np.zeros((d, d)), reason=reason)
+    try:
+        estimate = estimator.function(values, settings, budget)
+    except BudgetSpent:
+        return Estimate(np.zeros((d, d)), status="timeout", reason="the budget ended: no edges")
+    except Exception as error:  # a failed estimator is a row that says so, like any other result
+        logger.exception("%s failed", estimator.name)
+        reason = f"{type(error).__name__}: {error}"
+        return Estimate(np.zeros((d, d)), status="error", reason=reason)
     np.fill_diagonal(estimate.adjacency, 0.0)
     finite = np.isfinite(estimate.adjacency)
     if not finite.all():

@@ -34,8 +34,10 @@ def sortability(weights: np.ndarray, scores: np.ndarray) -> float | None:
 
 def explained_variances(covariance: np.ndarray) -> np.ndarray:
     """R2 of every node given all others, (d,); 1 for a node that the others determine."""
-    scale = np.sqrt(np.diag(covariance))
+    variances = np.diag(covariance)
+    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
     correlation = covariance / np.outer(scale, scale)
     # The ridge keeps the inverse defined for full one-hot groups, whose R2 is 1.
     precision = np.linalg.inv(correlation + _RIDGE * np.eye(len(correlation)))
-    return np.clip(1 - 1 / np.diag(precision), 0.0, 1.0)
+    explained = np.clip(1 - 1 / np.diag(precision), 0.0, 1.0)
+    return np.where(variances > 0, explained, 0.0)  # nothing to explain in a constant node

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -18,8 +20,14 @@ def test_every_graph_can_be_drawn(n, share, tmp_path):
     weights = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < share), 1)
     graph = graph_of(weights + weights.T)
     for encoding in (None, encode(graph)):
-        plot_graph(graph, encoding).savefig(tmp_path / "graph.png")
-    assert (tmp_path / "graph.png").stat().st_size > 0
+        save_svg(plot_graph(graph, encoding), tmp_path / "graph.svg")
+    assert (tmp_path / "graph.svg").stat().st_size > 0
+
+
+def test_names_may_hold_anything(tmp_path):
+    graph = graph_of(1 - np.eye(3))
+    named = dataclasses.replace(graph, features=("US$ in $", "ln(VOTES/POP)", "<a&b>"))
+    save_svg(plot_graph(named, encode(named)), tmp_path / "graph.svg")
 
 
 def test_same_figure_same_file(tmp_path):

@@ -3,9 +3,13 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from tabpet.config import NotearsSettings
 from tabpet.graphs import acyclicity as module
 from tabpet.graphs import estimate_graph
 from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic
+from tabpet.graphs.budget import Budget, BudgetSpent
+from tabpet.graphs.methods import notears
+from tabpet.graphs.methods.notears import estimate_notears
 from tabpet.graphs.sortability import explained_variances, sortability
 from tests.graphs.plain_notears import plain_notears
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
@@ -78,12 +82,48 @@ def test_weakest_edges_go_until_no_cycle_is_left():
 
 
 def test_budget_keeps_the_best_graph_so_far_and_says_so():
-    matrix = matrix_of(linear_sem(300, 12, seed=4))
-    for seconds in (0.0, 0.01, 0.05):
-        graph = estimate_graph(matrix, "notears", seconds=seconds)
-        assert graph.status == "timeout"
-        assert "lambda 0.01" in graph.reason
-        assert is_acyclic(graph.adjacency)
+    values = matrix_of(linear_sem(300, 12, seed=4)).values
+    settings = NotearsSettings()
+    for checks, some_edges in ((0, False), (40, True), (400, True)):
+        estimate = estimate_notears(values, settings, _BudgetOf(checks))
+        assert estimate.status == "timeout"
+        assert f"lambda 0.01, {checks} evaluations" in estimate.reason
+        assert bool(np.count_nonzero(estimate.adjacency)) == some_edges
+        assert is_acyclic(estimate.adjacency)
+
+
+def test_budget_that_ends_in_the_second_lambda_keeps_the_graph_of_the_first(monkeypatch):
+    cyclic = np.array([[0, 0.9, 0], [0, 0, 0.8], [0.5, 0, 0]])
+
+    def minimise(covariance, penalty, settings, budget, progress):
+        if penalty == 0.05:
+            raise BudgetSpent
+        progress.weights = cyclic
+
+    monkeypatch.setattr(notears, "minimise", minimise)
+    estimate = estimate_notears(np.eye(3), NotearsSettings(), Budget(None))
+    assert estimate.status == "timeout"
+    np.testing.assert_array_equal(estimate.adjacency, [[0, 0.9, 0], [0, 0, 0.8], [0, 0, 0]])
+
+
+def test_stopping_before_convergence_is_said():
+    matrix = matrix_of(linear_sem(300, 6, seed=4))
+    graph = estimate_graph(matrix, "notears", {"max_iter": 1, "h_tol": 1e-12, "lambdas": [0.1]})
+    assert graph.facts["tried"][-1]["converged"] is False
+    assert any("not converged" in warning for warning in graph.warnings)
+
+
+class _BudgetOf(Budget):
+    """A budget of a number of looks at the clock, so that tests do not depend on speed."""
+
+    def __init__(self, checks: int) -> None:
+        super().__init__(None)
+        self.checks = checks
+
+    def check(self) -> None:
+        if self.checks == 0:
+            raise BudgetSpent
+        self.checks -= 1
 
 
 def test_collinear_groups_give_a_finite_dag():

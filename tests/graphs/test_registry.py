@@ -1,16 +1,22 @@
+import dataclasses
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
 from tabpet.config import GraphName, MethodSettings
 from tabpet.data.nodes import NodeMatrix
+from tabpet.encodings import encode
 from tabpet.errors import TabpetError
 from tabpet.graphs import ESTIMATORS, Graph, estimate_graph
+from tabpet.graphs.budget import Budget, BudgetSpent
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table, permuted
 
 METHODS = sorted(ESTIMATORS)
@@ -109,3 +115,46 @@ def test_import_is_light():
     code = f"import sys, tabpet.graphs, tabpet.encodings; print(sorted({heavy} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def failing(values, settings, budget):
+    raise FloatingPointError("no luck")
+
+
+def impatient(values, settings, budget):
+    raise BudgetSpent
+
+
+@pytest.mark.parametrize(
+    ("function", "status", "said"),
+    [(failing, "error", "FloatingPointError: no luck"), (impatient, "timeout", "budget ended")],
+)
+def test_an_estimator_that_fails_is_a_row_that_says_so(monkeypatch, function, status, said):
+    broken = dataclasses.replace(ESTIMATORS["pearson"], function=function)
+    monkeypatch.setitem(ESTIMATORS, "pearson", broken)
+    graph = estimate_graph(matrix_of(linear_sem(50, 3, seed=0)), "pearson")
+    assert (graph.status, graph.n_edges) == (status, 0)
+    assert said in graph.reason
+    assert encode(graph).values.shape[0] == 3
+
+
+def test_a_table_without_nodes():
+    empty = NodeMatrix(np.zeros((9, 0)), (), ("x", "y"), np.zeros(0, dtype=np.int64), ("x", "y"))
+    for method in METHODS:
+        graph = estimate_graph(empty, method)
+        assert graph.n_edges == 0
+        assert "needs two" in graph.reason
+        json.dumps(graph.to_metadata(), allow_nan=False)
+        assert not encode(graph).values.any()
+
+
+def test_the_estimator_of_the_guide_works():
+    guide = (Path(__file__).parents[2] / "docs/extending.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", guide, re.S)[1]
+    module: dict = {}
+    exec(code, module)
+    values = matrix_of(linear_sem(60, 4, seed=0)).values
+    estimate = module["ESTIMATOR"].function(values, None, Budget(None))
+    expected = abs(kendalltau(values[:, 1], values[:, 3]).statistic)
+    assert estimate.adjacency[1, 3] == estimate.adjacency[3, 1] == pytest.approx(expected)
+    assert module["ESTIMATOR"].function(values, None, Budget(0.0)).status == "timeout"

@@ -48,6 +48,10 @@ def test_smoke_run_and_incremental_changes(workflow):
     workflow.configure(**base, graph_methods={"chow_liu": {"bins": 5}})
     assert workflow.run("--dry-run").jobs["estimate_graph"] == 2
 
+    # These two never look at the clock.
+    workflow.configure(**base, graph_seconds=7)
+    assert "Nothing to be done" in workflow.run("--dry-run").text
+
     workflow.configure(**{**base, "graphs": ["spearman", "chow_liu", "pearson"]})
     added = workflow.run("--dry-run").jobs
     assert added == {"estimate_graph": 2, "encode_positions": 2, "tabulate_graphs": 1, "all": 1}

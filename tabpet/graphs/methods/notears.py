@@ -18,11 +18,15 @@ from tabpet.graphs.sortability import explained_variances, sortability
 class _Progress:
     """Where one optimisation stands; read after an interruption."""
 
-    weights: np.ndarray  # (d, d), the latest iterate
+    weights: np.ndarray | None = None  # (d, d), of the last solve, or its latest iterate so far
     h: float = float("inf")
     rho: float = 1.0
     steps: int = 0
     evaluations: int = 0
+
+    def keep_iterate(self, halves: np.ndarray) -> None:
+        """Remember an iterate of the first solve, before there is anything better."""
+        self.weights = _join(halves, int(np.sqrt(len(halves) / 2)))
 
 
 def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budget) -> Estimate:
@@ -33,21 +37,23 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
     status, reason = "ok", ""
     weights = np.zeros_like(covariance)
     for penalty in sorted(settings.lambdas):
-        progress = _Progress(np.zeros_like(covariance))
+        progress = _Progress()
         try:
             minimise(covariance, penalty, settings, budget, progress)
         except BudgetSpent:
             status = "timeout"
-            started = np.isfinite(progress.h)
-            reached = f"h = {progress.h:.2g}" if started else "before its first step: no edges"
-            reason = f"the budget ended at lambda {penalty:g}, {reached}"
-        weights = threshold(progress.weights, settings.w_threshold)
+            reason = f"the budget ended at lambda {penalty:g}, {progress.evaluations} evaluations"
+        # A lambda that was cut before it had any weights leaves those of the one before it.
+        if progress.weights is not None:
+            weights = threshold(progress.weights, settings.w_threshold)
+            progress.h, _ = acyclicity(progress.weights)
         acyclic = is_acyclic(weights)
         tried.append(
             {
                 "lambda": penalty,
                 "acyclic": acyclic,
                 "h": progress.h if np.isfinite(progress.h) else None,
+                "converged": progress.h <= settings.h_tol,
                 "rho": progress.rho,
                 "steps": progress.steps,
                 "evaluations": progress.evaluations,
@@ -62,6 +68,8 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
         "dropped_for_acyclicity": 0,
         "tried": tried,
     }
+    if status == "ok" and not tried[-1]["converged"]:
+        warnings.append(f"not converged: h is {tried[-1]['h']:.2g}, above {settings.h_tol:g}")
     if not is_acyclic(weights):
         # NOTE[PAPER]: what happens when no lambda gives a DAG is not said; the weakest edges go.
         n_before = np.count_nonzero(weights)
@@ -100,7 +108,10 @@ def minimise(
     for _ in range(settings.max_iter):
         while progress.rho < settings.rho_max:
             objective = _objective(covariance, penalty, progress.rho, multiplier, budget, progress)
-            found = minimize(objective, halves, jac=True, bounds=bounds, method="L-BFGS-B").x
+            keep = progress.keep_iterate if last_h == np.inf and progress.rho == 1.0 else None
+            found = minimize(
+                objective, halves, jac=True, bounds=bounds, method="L-BFGS-B", callback=keep
+            ).x
             progress.weights = _join(found, d)
             progress.h, _ = acyclicity(progress.weights)
             if progress.h <= 0.25 * last_h:
