@@ -8,7 +8,7 @@ from tabpet.graphs.budget import Budget
 from tabpet.graphs.registry import Estimate, Estimator
 
 _PACK = 4096  # 4,095 + 4,096 x 4,095 is below 2^24, where float32 stops being exact
-_COLUMNS_PER_BLOCK = 10
+_COLUMNS_PER_BLOCK = 20
 # Distance to an edge, in bin widths, within which a value is compared with the edge itself.
 _NEAR_EDGE = 1e-6
 
@@ -32,11 +32,13 @@ def bin_columns(values: np.ndarray, bins: int) -> np.ndarray:
     """Bin numbers (n, d) of equal-width bins between column ends, as in numpy.histogram2d."""
     low, high = values.min(axis=0), values.max(axis=0)
     width = np.where(high > low, high - low, 1.0)
-    places = (values - low) * (bins / width)
-    numbers = np.minimum(places.astype(np.int32), bins - 1)  # the last bin holds its right edge
+    places = values - low
+    places *= bins / width
+    numbers = places.astype(np.int32)
+    np.minimum(numbers, bins - 1, out=numbers)  # the last bin holds its right edge
     # Close to an edge the product may round across it; there the edges decide, as in numpy.
     places -= numbers
-    rows, columns = np.nonzero(np.abs(places - 0.5) > 0.5 - _NEAR_EDGE)
+    rows, columns = np.nonzero((places < _NEAR_EDGE) | (places > 1 - _NEAR_EDGE))
     edges = np.linspace(low, low + width, bins + 1, axis=0)
     edges[-1] = np.where(high > low, high, edges[-1])
     near, found = values[rows, columns], numbers[rows, columns]
@@ -54,13 +56,15 @@ def mutual_information(numbers: np.ndarray, bins: int) -> np.ndarray:
     # Empty bins take no part: one-hot nodes fill 2 bins of 10.
     used = counts > 0
     starts = np.flatnonzero(np.diff(np.flatnonzero(used) // bins, prepend=-1))
-    indicator = np.zeros((n, int(used.sum())), dtype=np.float32)
-    indicator[np.arange(n)[:, None], (np.cumsum(used) - 1)[cells]] = 1.0
+    n_cells = int(used.sum())
+    indicator = np.zeros(n * n_cells, dtype=np.float32)
+    places = (np.cumsum(used) - 1)[cells] + n_cells * np.arange(n)[:, None]
+    indicator[places.ravel()] = 1.0
     # c ln c of every possible count, looked up.
     logs = np.log(np.arange(1, n + 1))
     terms = np.concatenate([[0.0], np.arange(1, n + 1) * logs])
     marginal = np.add.reduceat(terms[counts[used]], starts)
-    joint = _sum_joint(indicator, starts, terms)
+    joint = _sum_joint(indicator.reshape(n, n_cells), starts, terms)
     information = logs[-1] + (joint - marginal[:, None] - marginal[None, :]) / n
     # Rounding leaves independent pairs within a few units in the last place of 0.
     information[information < 1e-13 * np.log(n + 1.0)] = 0.0
