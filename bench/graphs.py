@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--mirror", action="store_true", help="only the tables of TABPET_MIRROR")
     parser.add_argument("--seconds", type=float, default=300.0, help="budget of one graph")
     parser.add_argument("--methods", default=",".join(METHODS), help="methods for --mirror")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="BLAS threads")
+    parser.add_argument("--threads", type=int, default=1, help="BLAS threads of both sides")
     options = parser.parse_args()
     every = not (options.growth or options.mirror)
     # Collinear tables make the reference warn; the comparison itself shows what it found.
