@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _EDGES_PER_FEATURE = 2  # strongest edges shown, so that dense graphs stay readable
 _MOST_EDGES = 160
 _MOST_LABELS = 30
-_MOST_KAMADA_KAWAI = 150
+_MOST_KAMADA_KAWAI = 200
 _LONGEST_LABEL = 18
 _WINDOW = (0.75, 1.25)  # mid frequencies, which the choice of k leaves out
 
