@@ -17,9 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tabpet.errors import TabpetError
 
 GraphName = Literal["pearson", "spearman", "chow_liu", "lingam", "notears", "pc"]
+ModelName = Literal["ft_transformer", "saint", "tab_transformer"]
+LearnerName = Literal["xgboost", "catboost"]
+ReferenceName = Literal["xgboost", "catboost", "linear"]
+CONTROL_KINDS = ("random", "shuffled", "learnable")
 # Graphs that take a moment and never look at the clock; all others have the time budget.
 INSTANT_GRAPHS = ("pearson", "spearman", "chow_liu")
 NonNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
@@ -203,6 +208,147 @@ class EncodingSettings(Section):
         return self
 
 
+class FTTransformerSettings(Section):
+    """FT-Transformer (paper, appendix F.2)."""
+
+    n_layers: int = Field(3, ge=1, description="Transformer blocks.")
+    n_heads: int = Field(8, ge=1, description="Attention heads.")
+    width: int = Field(192, ge=2, description="Width of a token, positional encoding included.")
+    ffn_factor: float = Field(
+        4 / 3, gt=0, description="Hidden width of the feed-forward part, as a multiple of `width`."
+    )
+    attention_dropout: Share = Field(0.2, description="Dropout of attention weights.")
+    ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward part.")
+    residual_dropout: Share = Field(0.0, description="Dropout of what a residual branch adds.")
+
+
+class SaintSettings(Section):
+    """SAINT (paper, appendix F.2)."""
+
+    width: int = Field(32, ge=2, description="Width of a token, positional encoding included.")
+    depth: int = Field(1, ge=1, description="Pairs of column and row attention.")
+    n_heads: int = Field(4, ge=1, description="Attention heads.")
+    attention_dropout: Share = Field(
+        0.0,
+        description="Dropout of attention weights; SAINT's own code declares it and never applies "
+        "it, the paper lists 0.8.",
+    )
+    ffn_dropout: Share = Field(0.8, description="Dropout inside the feed-forward part.")
+
+
+class TabTransformerSettings(Section):
+    """TabTransformer (paper, appendix F.2)."""
+
+    width: int = Field(32, ge=8, description="Width of a token, positional encoding included.")
+    depth: int = Field(6, ge=1, description="Transformer blocks.")
+    n_heads: int = Field(8, ge=1, description="Attention heads.")
+    head_width: int = Field(16, ge=1, description="Width of an attention head.")
+    attention_dropout: Share = Field(0.1, description="Dropout of attention weights.")
+    ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward part.")
+    residual_streams: int = Field(4, ge=1, description="Residual streams (hyper-connections).")
+
+
+class ModelSettings(Section):
+    """Architecture of the transformers."""
+
+    ft_transformer: FTTransformerSettings = Field(
+        FTTransformerSettings(), description="FT-Transformer."
+    )
+    saint: SaintSettings = Field(SaintSettings(), description="SAINT.")
+    tab_transformer: TabTransformerSettings = Field(
+        TabTransformerSettings(), description="TabTransformer."
+    )
+
+
+class TrainingSettings(Section):
+    """How a transformer is trained (paper, appendix E and F.2)."""
+
+    learning_rate: float = Field(1e-4, gt=0, description="Learning rate of AdamW.")
+    weight_decay: float = Field(1e-5, ge=0, description="Weight decay of AdamW.")
+    gradient_norm: float = Field(
+        1.0, gt=0, description="Gradients of a model are scaled down to at most this norm."
+    )
+    max_epochs: int = Field(500, ge=1, description="Most epochs.")
+    min_epochs: int = Field(50, ge=0, description="Epochs before early stopping begins to count.")
+    patience: int = Field(50, ge=1, description="Epochs without a better score that end training.")
+    min_delta: float = Field(1e-6, ge=0, description="Differences below this are not better.")
+    max_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="Time for one job (all alphas of a seed); when it is over, the best state so "
+        "far is scored and labelled `timeout`.",
+    )
+    target_scaling: Literal["standard", "none"] = Field(
+        "standard",
+        description="Regression targets: standardised by training rows, predictions scaled back; "
+        "or raw (released code).",
+    )
+    integration: Literal["concatenate", "project"] = Field(
+        "concatenate",
+        description="How an encoding joins a token: concatenated (paper), or added through a "
+        "learned projection.",
+    )
+    learn_alpha: bool = Field(
+        False, description="Train alpha as a scalar that starts from each value of the grid."
+    )
+    checkpoint: bool = Field(
+        False, description="Save the state of training, so that a stopped job goes on from there."
+    )
+    checkpoint_seconds: float = Field(60.0, ge=0, description="Seconds between two checkpoints.")
+    keep_predictions: bool = Field(
+        False, description="Store the kept model's predictions of validation and test rows."
+    )
+    tf32: bool = Field(False, description="Allow TF32 products on CUDA devices.")
+    deterministic: bool = Field(
+        True, description="Refuse operations that give different results from run to run."
+    )
+
+
+class TreeSettings(Section):
+    """How tree learners are tuned (paper, appendix F.1)."""
+
+    trials: int = Field(100, ge=1, description="Trials per dataset, learner and seed.")
+    max_seconds: float | None = Field(
+        None, gt=0, description="Time for one search; the best trial so far is kept."
+    )
+    rounds: int = Field(2000, ge=1, description="Most boosting rounds of a trial.")
+    patience: int = Field(
+        50, ge=1, description="Rounds without a better validation score that end a trial."
+    )
+    stopping: Literal["score", "loss"] = Field(
+        "score",
+        description="What ends a trial's rounds: the validation score, or the validation loss.",
+    )
+    od_pval: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="CatBoost's overfitting detector by p-value, in the place of `patience` "
+        "(paper: 0.001).",
+    )
+    balanced: bool = Field(
+        True, description="Weight training rows so that all classes count the same."
+    )
+    prune: bool = Field(False, description="End trials early that are worse than the median.")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where trees are grown.")
+
+
+class AnalysisSettings(Section):
+    """How runs become conclusions."""
+
+    main_encoding: str = Field(
+        "spearman", description="Encoding that stands for Tab-PET in the main tables."
+    )
+    level: float = Field(0.05, gt=0, lt=1, description="Level of tests and intervals.")
+    rope: float = Field(
+        0.5,
+        ge=0,
+        description="Improvements below this many percent count as practically equal in the "
+        "Bayesian test.",
+    )
+    bootstrap: int = Field(10_000, ge=100, description="Bootstrap samples over datasets.")
+
+
 class Settings(Section):
     """A complete run."""
 
@@ -245,9 +391,78 @@ class Settings(Section):
         EncodingSettings(), description="How a graph becomes positional encodings."
     )
 
+    seeds: list[Seed] = Field(
+        [1, 2, 3, 4, 5], min_length=1, description="Seeds of weights, batches, dropout and trials."
+    )
+    models: list[ModelName] = Field(
+        ["ft_transformer", "saint", "tab_transformer"], description="Transformers to train."
+    )
+    controls: list[str] = Field(
+        [],
+        description="Encodings without a graph's structure, of the same width: "
+        "`<graph>-random`, `<graph>-shuffled` or `<graph>-learnable`.",
+    )
+    model_encodings: dict[ModelName, list[str]] = Field(
+        {},
+        description="Encodings that a model is trained with; all graphs and controls for a model "
+        "that is not listed.",
+    )
+    alphas: list[NonNegative] = Field(
+        [0.05, 0.1, 0.2, 0.5, 0.7, 1, 2, 5, 10],
+        min_length=1,
+        description="Scales of the encodings; 0, the model without them, is always trained too.",
+    )
+    model_settings: ModelSettings = Field(
+        ModelSettings(), description="Architecture of the transformers."
+    )
+    training: TrainingSettings = Field(
+        TrainingSettings(), description="How transformers are trained."
+    )
+    learners: list[LearnerName] = Field(
+        ["xgboost", "catboost"], description="Tree learners to tune."
+    )
+    references: list[ReferenceName] = Field(
+        ["linear"],
+        description="Plain references: untuned trees, and logistic or ridge regression.",
+    )
+    trees: TreeSettings = Field(TreeSettings(), description="How tree learners are tuned.")
+    analysis: AnalysisSettings = Field(
+        AnalysisSettings(), description="How runs become conclusions."
+    )
+
+    @property
+    def encodings(self) -> list[str]:
+        """Every encoding of the run: graphs, then controls."""
+        return [*self.graphs, *self.controls]
+
+    def encodings_of(self, model: ModelName) -> list[str]:
+        """The encodings that one model is trained with."""
+        return self.model_encodings.get(model, self.encodings)
+
+    @model_validator(mode="after")
+    def _controls_have_graphs(self) -> "Settings":
+        for name in self.controls:
+            graph, _, kind = name.rpartition("-")
+            if kind not in CONTROL_KINDS or graph not in self.graphs:
+                raise ValueError(
+                    f"controls lists {name!r}: write a graph of this run and a kind, for example "
+                    f"{self.graphs[0] if self.graphs else 'spearman'}-random; kinds are "
+                    f"{', '.join(CONTROL_KINDS)}"
+                )
+        for model, names in self.model_encodings.items():
+            if unknown := sorted(set(names) - set(self.encodings)):
+                raise ValueError(
+                    f"model_encodings of {model} lists {unknown}, which are neither in `graphs` "
+                    "nor in `controls`"
+                )
+        return self
+
     @model_validator(mode="after")
     def _no_repeats(self) -> "Settings":
-        for name in ("datasets", "splits", "graphs"):
+        for name in (
+            *("datasets", "splits", "graphs", "seeds", "models", "controls", "alphas"),
+            *("learners", "references"),
+        ):
             values = getattr(self, name)
             repeated = sorted({value for value in values if values.count(value) > 1})
             if repeated:
