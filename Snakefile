@@ -14,6 +14,9 @@ include: "rules/common.smk"
 include: "rules/data.smk"
 include: "rules/graphs.smk"
 include: "rules/encodings.smk"
+include: "rules/training.smk"
+include: "rules/trees.smk"
+include: "rules/analysis.smk"
 
 
 rule all:

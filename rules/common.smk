@@ -31,6 +31,11 @@ wildcard_constraints:
     dataset="[A-Za-z0-9][A-Za-z0-9_.-]*",
     split=r"\d+",
     graph="[a-z_]+",
+    model="ft_transformer|saint|tab_transformer",
+    encoding="[a-z_]+(-[a-z]+)?",
+    learner="xgboost|catboost",
+    reference="xgboost|catboost|linear",
+    seed=r"\d+",
 
 
 def source_file(wildcards):
@@ -76,13 +81,77 @@ def graph_seconds(wildcards):
     return None if wildcards.graph in INSTANT_GRAPHS else settings.graph_seconds
 
 
+def encoding_graph(wildcards):
+    """The graph behind an encoding: that of its name, less a control's suffix."""
+    return wildcards.encoding.partition("-")[0]
+
+
+def run_files(dataset):
+    """Every run of one dataset: a file per split, learner, encoding and seed."""
+    cells = [
+        (model, encoding)
+        for model in settings.models
+        for encoding in settings.encodings_of(model)
+    ]
+    cells += [(learner, "tuned") for learner in settings.learners]
+    cells += [(reference, "default") for reference in settings.references]
+    return [
+        f"results/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet"
+        for split in settings.splits
+        for model, encoding in cells
+        for seed in settings.seeds
+    ]
+
+
+def training_settings(wildcards):
+    """What decides the result of one training job."""
+    return {
+        "model": getattr(settings.model_settings, wildcards.model).model_dump(
+            mode="json"
+        ),
+        "training": settings.training.model_dump(mode="json"),
+        "alphas": settings.alphas,
+        "batch_size": catalog[wildcards.dataset].batch_size_of(wildcards.model),
+    }
+
+
+def training_memory(wildcards, attempt):
+    """Memory in MB: tokens of all alphas, and SAINT's row block, whose weights grow as d squared."""
+    features = catalog[wildcards.dataset].n_features or 100
+    tokens = 3000 + 20 * features
+    row_block = (
+        int((32 * (features + 1)) ** 2 * 12 * 20 / 1e6)
+        if wildcards.model == "saint"
+        else 0
+    )
+    return (tokens + row_block) * 2 ** (attempt - 1)
+
+
+def training_runtime(wildcards, attempt):
+    """Minutes: a day for the largest tables on a GPU, less for the others; doubles when tried again."""
+    rows = catalog[wildcards.dataset].n_rows or 10_000
+    return int(60 + min(rows, 50_000) / 50_000 * 1380) * 2 ** (attempt - 1)
+
+
+def has_runs():
+    """Whether anything is trained in this run, so that there is something to analyse."""
+    return bool(run_files(datasets[0]))
+
+
 def all_targets():
     """What a run makes: the files of every cell first, so that none is missed, then summaries."""
     cells = [*split_files(), *graph_files("graphs", "parquet")]
     cells += graph_files("encodings", "parquet")
+    cells += [path for dataset in datasets for path in run_files(dataset)]
     summaries = ["results/tables/datasets.csv"]
     summaries += ["results/tables/graphs.csv"] if settings.graphs else []
+    summaries += analysis_targets() if has_runs() else []
     return cells + summaries
+
+
+def analysis_targets():
+    """Tables, figures and the page that are made from all runs."""
+    return ["results/scores.parquet"]
 
 
 def scaled(base, factor=2):

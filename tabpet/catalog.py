@@ -35,7 +35,7 @@ class CatalogRow(BaseModel):
     n_features: int | None = Field(None, ge=1)
     n_categorical: int | None = Field(None, ge=0)
     batch_size: int = Field(32, ge=1)  # FT-Transformer and TabTransformer
-    batch_size_saint: int = Field(256, ge=1)
+    batch_size_saint: int | None = Field(None, ge=1)  # None: 256, or 64 above 100 features
     notears_lambdas: tuple[float, ...] = ()  # empty: the configured grid
     groups: tuple[str, ...] = ()
 
@@ -59,6 +59,13 @@ class CatalogRow(BaseModel):
         if self.source != "openml" and self.target is None:
             raise ValueError("`target` is missing: name the column to predict")
         return self
+
+    def batch_size_of(self, model: str) -> int:
+        """Rows per training step of a transformer (paper, appendix F.2)."""
+        if model != "saint":
+            return self.batch_size
+        wide = self.n_features is not None and self.n_features > 100
+        return self.batch_size_saint or (64 if wide else 256)
 
     def fetch_fields(self) -> dict[str, Any]:
         """The part of the row that decides what the raw table is, as plain JSON values."""

@@ -21,6 +21,8 @@ ModelName = Literal["ft_transformer", "saint", "tab_transformer"]
 LearnerName = Literal["xgboost", "catboost"]
 ReferenceName = Literal["xgboost", "catboost", "linear"]
 CONTROL_KINDS = ("random", "shuffled", "learnable")
+# Seconds between checkpoints of training travel here to the scripts; empty for none.
+CHECKPOINT_VARIABLE = "TABPET_CHECKPOINT"
 # Graphs that take a moment and never look at the clock; all others have the time budget.
 INSTANT_GRAPHS = ("pearson", "spearman", "chow_liu")
 NonNegative = Annotated[float, Field(ge=0)]
@@ -221,6 +223,12 @@ class FTTransformerSettings(Section):
     ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward part.")
     residual_dropout: Share = Field(0.0, description="Dropout of what a residual branch adds.")
 
+    @model_validator(mode="after")
+    def _whole_heads(self) -> "FTTransformerSettings":
+        if self.width % self.n_heads:
+            raise ValueError(f"width ({self.width}) is not a multiple of n_heads ({self.n_heads})")
+        return self
+
 
 class SaintSettings(Section):
     """SAINT (paper, appendix F.2)."""
@@ -303,13 +311,23 @@ class TrainingSettings(Section):
         True, description="Refuse operations that give different results from run to run."
     )
 
+    def experiment_fields(self) -> dict[str, Any]:
+        """The part that decides what a run gives, as plain JSON values.
+
+        Saving the state of training changes no result, so it must not make one out of date.
+        """
+        return self.model_dump(mode="json", exclude={"checkpoint", "checkpoint_seconds"})
+
 
 class TreeSettings(Section):
     """How tree learners are tuned (paper, appendix F.1)."""
 
     trials: int = Field(100, ge=1, description="Trials per dataset, learner and seed.")
     max_seconds: float | None = Field(
-        None, gt=0, description="Time for one search; the best trial so far is kept."
+        None,
+        gt=0,
+        description="Time for one search, earlier jobs of it included; when it is over, the best "
+        "trial so far is kept and labelled `timeout`.",
     )
     rounds: int = Field(2000, ge=1, description="Most boosting rounds of a trial.")
     patience: int = Field(
@@ -317,7 +335,8 @@ class TreeSettings(Section):
     )
     stopping: Literal["score", "loss"] = Field(
         "score",
-        description="What ends a trial's rounds: the validation score, or the validation loss.",
+        description="What ends a trial's rounds: the validation score, or the validation loss "
+        "with the weights of training.",
     )
     od_pval: float | None = Field(
         None,
@@ -331,6 +350,15 @@ class TreeSettings(Section):
     )
     prune: bool = Field(False, description="End trials early that are worse than the median.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where trees are grown.")
+
+    def used_by(self, reference: ReferenceName) -> dict[str, Any]:
+        """The settings that decide an untuned reference."""
+        used = {"balanced"}
+        if reference != "linear":
+            used |= {"rounds", "patience", "stopping", "device"}
+        if reference == "catboost":
+            used.add("od_pval")
+        return self.model_dump(mode="json", include=used)
 
 
 class AnalysisSettings(Section):

@@ -1,0 +1,96 @@
+"""FT-Transformer with positional encodings (paper, appendix F.2; Gorishniy et al. 2021)."""
+
+import torch
+from torch import Tensor, nn
+
+from tabpet.config import FTTransformerSettings
+from tabpet.models import kernels
+from tabpet.models.layers import Attention, MemberLayerNorm, MemberLinear, dropout, dropout_mask
+from tabpet.models.layout import Layout
+from tabpet.models.members import MemberModel
+from tabpet.models.positions import Positions
+from tabpet.models.tokens import LinearTokens
+from tabpet.models.weights import Members
+
+
+class ReGLU(nn.Module):
+    """Feed-forward part: Linear, ReGLU, dropout, Linear."""
+
+    def __init__(self, members: Members, settings: FTTransformerSettings) -> None:
+        super().__init__()
+        hidden = int(settings.width * settings.ffn_factor)
+        self.first = MemberLinear(members, settings.width, 2 * hidden)
+        self.second = MemberLinear(members, hidden, settings.width)
+        self.dropout = settings.ffn_dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(members, ..., width) to the same shape."""
+        hidden = self.first(x)
+        mask = None
+        if self.training and self.dropout > 0:
+            shape = torch.Size((*x.shape[1:-1], hidden.shape[-1] // 2))
+            mask = dropout_mask(shape, self.dropout, x.device)
+        return self.second(kernels.reglu(hidden, mask))
+
+
+class Block(nn.Module):
+    """Attention and feed-forward part, each behind its norm and around it a residual."""
+
+    def __init__(
+        self, members: Members, settings: FTTransformerSettings, *, first: bool, last: bool
+    ) -> None:
+        super().__init__()
+        width, heads = settings.width, settings.n_heads
+        # As published: the first block has no norm before its attention.
+        self.attention_norm = None if first else MemberLayerNorm(members, width)
+        self.attention = Attention(
+            members,
+            width,
+            heads,
+            width // heads,
+            dropout=settings.attention_dropout,
+            qkv_bias=True,
+            out_bias="zero",
+        )
+        self.ffn_norm = MemberLayerNorm(members, width)
+        self.ffn = ReGLU(members, settings)
+        self.residual_dropout = settings.residual_dropout
+        self.last = last
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(members, B, tokens, width) to the same shape, or to CLS alone in the last block."""
+        normed = x if self.attention_norm is None else self.attention_norm(x)
+        if self.last:
+            x, found = x[:, :, :1], self.attention.attend_first(normed)
+        else:
+            found = self.attention(normed)
+        x = x + dropout(found, self.residual_dropout, self.training)
+        return x + dropout(self.ffn(self.ffn_norm(x)), self.residual_dropout, self.training)
+
+
+class FTTransformer(MemberModel):
+    """Linear tokens, blocks, and a head on the CLS token."""
+
+    def __init__(
+        self,
+        members: Members,
+        layout: Layout,
+        settings: FTTransformerSettings,
+        positions: Positions,
+    ) -> None:
+        super().__init__(positions)
+        self.tokens = LinearTokens(members, layout, positions.token_width)
+        last = settings.n_layers - 1
+        self.blocks = nn.ModuleList(
+            Block(members, settings, first=layer == 0, last=layer == last)
+            for layer in range(settings.n_layers)
+        )
+        self.norm = MemberLayerNorm(members, settings.width)
+        self.head = MemberLinear(members, settings.width, layout.n_outputs)
+
+    def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
+        """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
+        x = self.tokens(numeric, categorical, self.positions())
+        for block in self.blocks:
+            x = block(x)
+        return self.head(torch.relu(self.norm(x[:, :, 0])))

@@ -1,0 +1,55 @@
+"""Models with a leading member axis: one weight tensor holds all alphas of a seed.
+
+Every parameter has the shape (members, ...). All members start from the same draw, see the same
+batches and the same dropout masks, and never exchange anything, so each is what it would be alone.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from tabpet.models.positions import Positions
+
+
+class MemberModel(nn.Module, ABC):
+    """A model of several members, which differ in alpha alone when training begins."""
+
+    # Whether the rows of a batch see each other, so that batches are part of the prediction.
+    rows_interact: ClassVar[bool] = False
+
+    def __init__(self, positions: Positions) -> None:
+        super().__init__()
+        self.positions = positions
+
+    @property
+    def alphas(self) -> Tensor:
+        """The scale of each member's encodings, (members,)."""
+        return self.positions.alphas
+
+    @property
+    def n_members(self) -> int:
+        """How many members are left."""
+        return len(self.alphas)
+
+    def n_parameters(self) -> int:
+        """Trainable numbers of one member."""
+        return sum(one[0].numel() for one in self.parameters())
+
+    @abstractmethod
+    def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
+        """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
+
+    @torch.no_grad()
+    def keep(self, members: Tensor) -> None:
+        """Drop the members that are not listed; parameters stay the same objects."""
+        for parameter in self.parameters():
+            kept = parameter.data[members]
+            # A change of type makes autograd forget the old shape, even while a graph is alive.
+            parameter.data = torch.empty(0, dtype=torch.float64, device=kept.device)
+            parameter.data = kept
+            parameter.grad = None
+        for module in self.modules():
+            for name in getattr(module, "member_buffers", ()):
+                setattr(module, name, getattr(module, name)[members])

@@ -1,0 +1,225 @@
+"""One cell of the experiment: a dataset, split, model, encoding and seed, with all its alphas.
+
+Whatever happens, a cell has a row per alpha: that is how a failure reaches the tables.
+"""
+
+import logging
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from tabpet.config import ModelName, TrainingSettings
+from tabpet.data.prepare import Split
+from tabpet.encodings import Encoding, control
+from tabpet.errors import TabpetError
+from tabpet.files import read_json
+from tabpet.models import Architecture, Layout, build_model, why_not
+from tabpet.runs import Run, Status, score, used_versions
+from tabpet.training.checkpoint import Checkpoint, fingerprint
+from tabpet.training.device import choose_device, device_name, numerics
+from tabpet.training.memory import bounded_memory, is_out_of_memory
+from tabpet.training.names import member_alphas, split_encoding_name
+from tabpet.training.progress import Clock, LogProgress, Progress
+from tabpet.training.seeds import derive_seed
+from tabpet.training.table import Table, build_table
+from tabpet.training.trainer import Fitted, Job, Member, fit_members
+
+logger = logging.getLogger(__name__)
+# Settings that change what is kept of a run, but not the run.
+_NO_EFFECT = {"max_seconds", "checkpoint", "checkpoint_seconds", "keep_predictions"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is trained: names as they stand in the path of the run, and the settings."""
+
+    dataset: str
+    split: int
+    model: ModelName
+    encoding: str  # a graph's name, or `<graph>-<control>`
+    seed: int
+    alphas: tuple[float, ...]
+    batch_size: int
+    model_settings: Architecture
+    training: TrainingSettings
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A run per alpha, the learning curves, and the predictions of the kept models."""
+
+    runs: list[Run]
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    predictions: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
+    """The cell's encoding from the files of its graph; controls are drawn anew for every seed."""
+    encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
+    if not np.isfinite(encoding.values).all():
+        raise TabpetError(f"{table} has missing or infinite values: encode the graph again.")
+    _, kind = split_encoding_name(cell.encoding)
+    if kind is None:
+        return encoding
+    return control(encoding, kind, derive_seed(cell.seed, "control"))  # type: ignore[arg-type]
+
+
+def run_cell(
+    cell: Cell,
+    split: Split,
+    encoding_files: tuple[Path, Path],
+    *,
+    device: torch.device | None = None,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> CellResult:
+    """Train a cell; every alpha has its row, also when the cell could not even begin."""
+    clock = Clock(cell.training.max_seconds)
+    device = device or choose_device()
+    row = Run(
+        dataset=cell.dataset,
+        split=cell.split,
+        model=cell.model,
+        encoding=cell.encoding,
+        seed=cell.seed,
+        task=split.info.task,
+        status="error",
+        reason="not trained",
+        device=device_name(device),
+        versions=used_versions("torch", "numpy"),
+    )
+    watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint())
+    status: Status = "error"
+    try:
+        encoding = load_encoding(cell, *encoding_files)
+        row = replace(row, d_pe=encoding.d_pe)
+        return _train(cell, split, encoding, row, device, watch)
+    except TabpetError as error:
+        logger.error("%s", error)
+        reason = str(error)
+    except Exception as error:  # a cell that failed is a row that says so, like any other result
+        logger.exception("training failed")
+        reason = f"{type(error).__name__}: {error}"
+        status = "oom" if is_out_of_memory(error) else "error"
+    return _untrained(cell, replace(row, status=status, reason=reason, seconds=clock.elapsed))
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What goes along with training and does not change it."""
+
+    clock: Clock
+    progress: Progress
+    checkpoint: Checkpoint
+
+
+def _train(
+    cell: Cell, split: Split, encoding: Encoding, row: Run, device: torch.device, watch: _Watch
+) -> CellResult:
+    """Train all alphas, unless the model can't be built for this table."""
+    training = cell.training
+    layout = Layout.of(split.info)
+    reason = why_not(
+        cell.model, layout, cell.model_settings, encoding, integration=training.integration
+    )
+    if reason is not None:
+        logger.warning("skipped: %s", reason)
+        seconds = watch.clock.elapsed
+        return _untrained(cell, replace(row, status="skipped", reason=reason, seconds=seconds))
+    table = build_table(split, layout, training, device)
+    alphas = member_alphas(cell.encoding, cell.alphas)
+    logger.info("%d alphas on %s, d_pe %d", len(alphas), row.device, encoding.d_pe)
+    job = Job(
+        build=partial(
+            build_model,
+            cell.model,
+            layout,
+            cell.model_settings,
+            encoding,
+            seed=derive_seed(cell.seed, "weights"),
+            integration=training.integration,
+            learn_alpha=training.learn_alpha,
+        ),
+        table=table,
+        settings=training,
+        batch_size=cell.batch_size,
+        seed=cell.seed,
+        device=device,
+        clock=watch.clock,
+        progress=watch.progress,
+        checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
+    )
+    with numerics(training, device), bounded_memory(device):
+        fitted = fit_members(job, alphas)
+    row = replace(row, seconds=watch.clock.elapsed)
+    runs = [_member_run(row, member, table) for member in fitted.members]
+    for run in runs:
+        logger.info("alpha %g: %s", run.alpha, describe_run(run))
+    return CellResult(runs, fitted.curves, _predictions(fitted, table))
+
+
+def _member_run(row: Run, member: Member, table: Table) -> Run:
+    """The row of one trained alpha."""
+    scores: dict[str, float] = {}
+    if member.predicted is not None:
+        for part, predicted in member.predicted.items():
+            scores[f"{part}_score"] = score(table.task, table.parts[part].truth, predicted)
+    return replace(
+        row,
+        alpha=member.alpha,
+        status=member.status,
+        reason=member.reason,
+        best_epoch=member.best_epoch,
+        epochs=member.epochs,
+        n_parameters=member.n_parameters,
+        **scores,  # type: ignore[arg-type]
+    )
+
+
+def _untrained(cell: Cell, row: Run) -> CellResult:
+    """The same row for every alpha of a cell that was not trained."""
+    alphas = member_alphas(cell.encoding, cell.alphas)
+    return CellResult([replace(row, alpha=alpha) for alpha in alphas])
+
+
+def describe_run(run: Run) -> str:
+    """How one alpha ended, in a few words."""
+    words: list[str] = [run.status]
+    if run.val_score is not None:
+        words.append(f"validation {run.val_score:.4f}, test {run.test_score:.4f}")
+        words.append(f"best epoch {run.best_epoch} of {run.epochs}")
+    return ", ".join([*words, *filter(None, [run.reason])])
+
+
+def _fingerprint(cell: Cell, table: Table, encoding: Encoding, row: Run) -> str:
+    """The key of all that the result of training depends on."""
+    facts: dict[str, Any] = {
+        "cell": [cell.dataset, cell.split, cell.model, cell.encoding, cell.seed, cell.batch_size],
+        "model": cell.model_settings.model_dump(mode="json"),
+        "training": cell.training.model_dump(mode="json", exclude=_NO_EFFECT),
+        "features": encoding.features,
+        "device": row.device,
+        "versions": row.versions,
+    }
+    return fingerprint(table, encoding.values, facts)
+
+
+def _predictions(fitted: Fitted, table: Table) -> pd.DataFrame:
+    """Validation and test rows of every alpha: what was predicted, with the classes' shares."""
+    frames = []
+    for member in fitted.members:
+        for part, predicted in (member.predicted or {}).items():
+            assert member.outputs is not None
+            rows = table.parts[part]
+            frame = pd.DataFrame({"alpha": member.alpha, "part": part, "row": rows.rows})
+            frame["truth"], frame["predicted"] = rows.truth, predicted
+            if table.task == "classification":
+                shares = torch.from_numpy(member.outputs[part]).softmax(dim=-1).numpy()
+                frame[[f"p_{index}" for index in range(shares.shape[1])]] = shares
+            frames.append(frame)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()

@@ -1,0 +1,92 @@
+"""What can be seen of a running job: the clock, and a line now and then in its log."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tabpet.runs import METRICS
+
+logger = logging.getLogger(__name__)
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+@dataclass
+class Clock:
+    """Seconds of a job, those before an interruption included, and how many it may take."""
+
+    limit: float | None = None
+    before: float = 0.0
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds spent on the job so far."""
+        return self.before + time.monotonic() - self._started
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, not below 0; infinite without a limit."""
+        return float("inf") if self.limit is None else max(0.0, self.limit - self.elapsed)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time has run out."""
+        return self.left == 0
+
+    def resume(self, elapsed: float) -> None:
+        """Count the seconds of an interrupted job, unless they are counted already."""
+        if elapsed > self.before:
+            self.before = elapsed
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where training stands after an epoch."""
+
+    epoch: int
+    max_epochs: int
+    task: str
+    best: float | None  # validation score of the best member so far
+    training: int  # members that still train
+    members: int  # of this job
+    seconds_left: float  # at most
+
+    def describe(self) -> str:
+        """One line."""
+        return f"epoch {self.epoch}/{self.max_epochs}, {self.describe_state()}"
+
+    def describe_state(self) -> str:
+        """The line without the epoch."""
+        best = "none yet" if self.best is None else f"{self.best:.4f}"
+        return (
+            f"best {METRICS[self.task]} {best}, {self.training} of {self.members} alphas "
+            f"training, at most {show_seconds(self.seconds_left)} left"
+        )
+
+
+# Whoever wants to know where training stands after an epoch.
+Progress = Callable[[Snapshot], None]
+
+
+class LogProgress:
+    """A line in the job's log for the first epoch, and then every few seconds."""
+
+    def __init__(self, seconds: float = _SECONDS_BETWEEN_LINES) -> None:
+        self._seconds = seconds
+        self._next = 0.0
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Log the state if it is time to."""
+        now = time.monotonic()
+        if now >= self._next or snapshot.training == 0:
+            logger.info("%s", snapshot.describe())
+            self._next = now + self._seconds
+
+
+def show_seconds(seconds: float) -> str:
+    """`42 s`, `12 min` or `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,109 @@
+"""A prepared split as tensors on the training device, moved there once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from tabpet.config import TrainingSettings
+from tabpet.data.prepare import PARTS, Split
+from tabpet.models.layout import Layout
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one part; features in the token order of the layout."""
+
+    numeric: Tensor  # (n, n_numeric), float32
+    categorical: Tensor  # (n, n_categorical), int64
+    target: Tensor  # (n,), class index or scaled number
+    truth: np.ndarray  # (n,), class index or number in its own unit
+    rows: np.ndarray  # (n,), rows of the raw table
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+
+@dataclass(frozen=True)
+class Table:
+    """All parts, the loss and the way back from outputs to predictions."""
+
+    task: str
+    parts: dict[str, Part]
+    class_weights: Tensor | None  # (n_classes,), None for regression
+    mean: float  # of the target; a prediction is output * scale + mean
+    scale: float
+
+    def losses(self, outputs: Tensor, target: Tensor) -> Tensor:
+        """The loss of every member, (M,), from outputs (M, B, n_outputs) and targets (B,)."""
+        if self.class_weights is None:
+            return (outputs.squeeze(-1) - target).square().mean(dim=1)
+        members, rows, _ = outputs.shape
+        labels = target.expand(members, rows)
+        losses = F.cross_entropy(
+            outputs.flatten(0, 1), labels.flatten(), self.class_weights, reduction="none"
+        )
+        total = self.class_weights[target].sum()
+        # Rows whose classes no training row has weigh nothing: their loss is 0, not 0 / 0.
+        return losses.view(members, rows).sum(dim=1) / total.clamp_min(1e-12)
+
+    def predict(self, outputs: Tensor) -> np.ndarray:
+        """Class indices, or numbers in the target's own unit, (M, B)."""
+        if self.class_weights is not None:
+            return outputs.argmax(dim=-1).cpu().numpy()
+        return outputs.squeeze(-1).double().cpu().numpy() * self.scale + self.mean
+
+
+def build_table(
+    split: Split, layout: Layout, settings: TrainingSettings, device: torch.device
+) -> Table:
+    """Move a split to the device."""
+    info = split.info
+    mean, scale = 0.0, 1.0
+    # NOTE[AUTHORS]: the released code trains on the raw target.
+    if info.task == "regression" and settings.target_scaling == "standard":
+        mean, scale = info.target.mean, info.target.scale
+    parts = {name: _build_part(split, name, layout, mean, scale, device) for name in PARTS}
+    weights = None
+    if info.target.classes is not None:
+        weights = class_weights(parts["train"].truth, len(info.target.classes)).to(device)
+    return Table(info.task, parts, weights, mean, scale)
+
+
+def class_weights(labels: np.ndarray, n_classes: int) -> Tensor:
+    """1 / (C p_c) by class, so that all C classes of the labels count the same; 0 for others."""
+    counts = np.bincount(labels, minlength=n_classes)
+    present = counts > 0
+    weights = np.zeros(n_classes, dtype=np.float32)
+    weights[present] = len(labels) / (present.sum() * counts[present])
+    return torch.from_numpy(weights)
+
+
+def _build_part(
+    split: Split, name: str, layout: Layout, mean: float, scale: float, device: torch.device
+) -> Part:
+    frame = split.part(name)
+    truth = frame[split.info.target.name].to_numpy()
+    if split.info.task == "classification":
+        truth = truth.astype(np.int64)
+        target = torch.from_numpy(truth)
+    else:
+        target = torch.from_numpy(((truth - mean) / scale).astype(np.float32))
+    return Part(
+        numeric=_columns(frame, layout.numeric, np.float32).to(device),
+        categorical=_columns(frame, layout.categorical, np.int64).to(device),
+        target=target.to(device),
+        truth=truth,
+        rows=frame["row"].to_numpy(),
+    )
+
+
+def _columns(frame: pd.DataFrame, names: tuple[str, ...], dtype: type) -> Tensor:
+    """The named columns as a tensor (n, len(names)), also when there are none."""
+    values: np.ndarray = np.zeros((len(frame), len(names)), dtype=dtype)
+    for position, name in enumerate(names):
+        values[:, position] = frame[name].to_numpy()
+    return torch.from_numpy(values)

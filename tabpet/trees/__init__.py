@@ -1,0 +1,1 @@
+"""Baselines without tokens: tuned tree learners and plain references (paper, appendix F.1)."""

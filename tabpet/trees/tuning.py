@@ -1,0 +1,267 @@
+"""tune_trees: the search for a learner's parameters with Optuna (paper, appendix F.1)."""
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+from optuna.trial import FrozenTrial, TrialState
+
+from tabpet.config import TreeSettings
+from tabpet.data.prepare import Split
+from tabpet.errors import TabpetError
+from tabpet.graphs.budget import Budget
+from tabpet.runs import METRICS, TUNED, Run, used_versions
+from tabpet.trees.journal import Direction, open_journal
+from tabpet.trees.learners import Fit, Learner, build_learner
+from tabpet.trees.rows import failure_reason, failure_status, start_row
+from tabpet.trees.space import FIXED, SPACES, suggest
+from tabpet.trees.table import Table
+
+logger = logging.getLogger(__name__)
+
+_REPORT_EVERY = 10  # rounds between two looks at the pruner; each is a line in the journal
+_DIRECTIONS: dict[str, Direction] = {"classification": "maximize", "regression": "minimize"}
+_STATES = {TrialState.COMPLETE: "ok", TrialState.PRUNED: "pruned", TrialState.FAIL: "error"}
+_COLUMNS = {
+    "number": "int64",
+    "state": "string",
+    "value": "float64",
+    "test_score": "float64",
+    "seconds": "float64",
+    "rounds": "Int64",
+    "trained": "Int64",
+    "parameters": "string",
+    "reason": "string",
+}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The trial that the time ended, as it stood then."""
+
+    fit: Fit
+    parameters: dict[str, Any]
+    seconds: float
+
+
+def tune_trees(
+    split: Split, name: str, seed: int, settings: TreeSettings, journal: Path, threads: int = 1
+) -> tuple[Run, pd.DataFrame]:
+    """Search with `settings.trials` trials, those in the journal included.
+
+    Returns the row of the trial with the best validation score, and the trials: their number,
+    state, validation score (`value`), test score (which no choice looks at), seconds, rounds of
+    the kept model and rounds trained, parameters as JSON, and the reason of an error.
+    """
+    row = start_row(split, name, TUNED, seed, settings.device, [name, "optuna"])
+    try:
+        learner = build_learner(name, Table.from_split(split), settings, seed, threads)
+    except TabpetError:
+        raise
+    except Exception as error:  # a table that a library refuses is a row that says so
+        logger.exception("%s refuses the table", name)
+        refused = row(status=failure_status(error), reason=failure_reason(error))
+        return refused, _tabulate([])
+    direction = _DIRECTIONS[split.info.task]
+    key = make_key(split, name, seed, settings)
+    with open_journal(journal, key, direction) as study:
+        cut = Search(study, learner, name, seed, settings, METRICS[split.info.task]).run()
+        finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
+    trials = _tabulate(finished[: settings.trials])
+    return _choose(row, trials, cut, settings, direction), trials
+
+
+def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
+    """A digest of all that decides a trial; how many there are and how long is no part of it."""
+    ignored = {"trials", "max_seconds"} | ({"od_pval"} if name == "xgboost" else set())
+    rows = pd.util.hash_pandas_object(split.frame, index=False)
+    facts = {
+        "rows": hashlib.sha256(rows.to_numpy().tobytes()).hexdigest(),
+        "info": split.info.model_dump(mode="json"),
+        "learner": name,
+        "space": {parameter: asdict(where) for parameter, where in SPACES[name].items()},
+        "fixed": FIXED[name],
+        "seed": seed,
+        "settings": settings.model_dump(mode="json", exclude=ignored),
+        "versions": used_versions(name, "optuna", "numpy"),
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+class Search:
+    """Trials one after the other, until there are enough or the time is over."""
+
+    def __init__(
+        self,
+        study: optuna.Study,
+        learner: Learner,
+        name: str,
+        seed: int,
+        settings: TreeSettings,
+        metric: str,
+    ) -> None:
+        self._study, self._learner, self._name, self._seed = study, learner, name, seed
+        self._settings, self._metric = settings, metric
+        study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
+        used = sum(trial.user_attrs["seconds"] for trial in study.get_trials())
+        limit = settings.max_seconds
+        # What earlier jobs of the search spent on finished trials counts.
+        self._budget = Budget(None if limit is None else max(0.0, limit - used))
+
+    def run(self) -> Cut | None:
+        """Run trials; the first one begins even without time, so that there is something to score.
+
+        Returns the trial that the time ended, if it did. It is not in the journal: with more time
+        it is run again from its beginning.
+        """
+        done = len(self._study.get_trials())
+        if done:
+            logger.info("%d finished trials in the journal", done)
+        while done < self._settings.trials and not (done and self._budget.left == 0):
+            if cut := self._run_trial(done):
+                logger.info("the time was over in trial %d", done + 1)
+                return cut
+            done += 1
+            self._log_progress(done)
+        return None
+
+    def _run_trial(self, number: int) -> Cut | None:
+        """Run one trial and record it, unless the time ends it."""
+        # A sampler of its own for each trial: a search that goes on draws what it would have drawn.
+        state = np.random.SeedSequence([self._seed, number]).generate_state(1)
+        self._study.sampler = optuna.samplers.TPESampler(seed=int(state[0]))
+        trial = self._study.ask()
+        parameters = suggest(trial, self._name)
+        watch = _Watch(self._budget, trial if self._settings.prune else None, self._study.direction)
+        trial.set_user_attr("parameters", parameters)
+        started = time.monotonic()
+        try:
+            fit = self._learner.fit({**FIXED[self._name], **parameters}, watch)
+        except Exception as error:  # a failed trial is recorded as one, and the search goes on
+            logger.exception("trial %d failed", number + 1)
+            trial.set_user_attr("seconds", time.monotonic() - started)
+            trial.set_user_attr("status", failure_status(error))
+            trial.set_user_attr("reason", failure_reason(error))
+            self._study.tell(trial, state=TrialState.FAIL)
+            return None
+        seconds = time.monotonic() - started
+        if watch.out_of_time:
+            return Cut(fit, parameters, seconds)
+        trial.set_user_attr("seconds", seconds)
+        trial.set_user_attr("fit", asdict(fit))
+        if watch.pruned:
+            self._study.tell(trial, state=TrialState.PRUNED)
+        else:
+            self._study.tell(trial, fit.val_score)
+        return None
+
+    def _log_progress(self, done: int) -> None:
+        """A line about the last trial, the best one and the time that is left."""
+        trials = self._study.get_trials(deepcopy=False)
+        last, seconds = trials[-1], [trial.user_attrs["seconds"] for trial in trials]
+        left = float(np.mean(seconds)) * (self._settings.trials - done)
+        complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+        best = f"{self._study.best_trial.value:.5g}" if complete else "none"
+        if self._budget.left is not None:
+            left = min(left, self._budget.left)
+        value = f"{last.user_attrs['fit']['val_score']:.5g}" if "fit" in last.user_attrs else "none"
+        logger.info(
+            "trial %d of %d: %s, %s %s, best %s, %.1f s, about %.0f s left",
+            *(done, self._settings.trials, _STATES[last.state], self._metric, value, best),
+            *(seconds[-1], left),
+        )
+
+
+class _Watch:
+    """Ends a fit when the time is over, or when it is hopeless."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        pruned_trial: optuna.Trial | None,
+        direction: optuna.study.StudyDirection,
+    ) -> None:
+        self._budget, self._trial = budget, pruned_trial
+        # The pruner compares in the direction of the score.
+        self._sign = -1 if direction == optuna.study.StudyDirection.MAXIMIZE else 1
+        self.out_of_time = self.pruned = False
+
+    def __call__(self, rounds: int, error: float) -> bool:
+        if self._budget.left == 0:
+            self.out_of_time = True
+        elif self._trial is not None and rounds % _REPORT_EVERY == 0:
+            self._trial.report(self._sign * error, rounds)
+            self.pruned = self._trial.should_prune()
+        return self.out_of_time or self.pruned
+
+
+def _tabulate(trials: list[FrozenTrial]) -> pd.DataFrame:
+    """One row per finished trial."""
+    rows = []
+    for trial in trials:
+        fit, attributes = trial.user_attrs.get("fit", {}), trial.user_attrs
+        rows.append(
+            {
+                "number": trial.number,
+                "state": attributes.get("status", _STATES[trial.state]),
+                "value": fit.get("val_score"),
+                "test_score": fit.get("test_score"),
+                "seconds": attributes["seconds"],
+                "rounds": fit.get("rounds"),
+                "trained": fit.get("trained"),
+                "parameters": json.dumps(attributes["parameters"]),
+                "reason": attributes.get("reason"),
+            }
+        )
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+
+def _choose(
+    row: Callable[..., Run],
+    trials: pd.DataFrame,
+    cut: Cut | None,
+    settings: TreeSettings,
+    direction: Direction,
+) -> Run:
+    """The row of the search: its best finished trial, else what the time left of the first.
+
+    A search that the time ended is a `timeout`, with the scores that it has.
+    """
+    spent = float(trials["seconds"].sum()) + (cut.seconds if cut else 0.0)
+    finished = trials[trials["state"] == "ok"]
+    ended = f"the time ({settings.max_seconds:g} s) was over" if settings.max_seconds else ""
+    if not finished.empty:
+        values = finished["value"]
+        best = finished.loc[values.idxmax() if direction == "maximize" else values.idxmin()]
+        complete = len(trials) == settings.trials
+        return row(
+            seconds=spent,
+            val_score=float(best["value"]),
+            test_score=float(best["test_score"]),
+            best_epoch=int(best["rounds"]),
+            epochs=int(best["trained"]),
+            parameters=json.loads(str(best["parameters"])),
+            status="ok" if complete else "timeout",
+            reason=None if complete else f"{ended} after {len(trials)} of {settings.trials} trials",
+        )
+    if cut is not None:
+        return row(
+            seconds=spent,
+            val_score=cut.fit.val_score,
+            test_score=cut.fit.test_score,
+            best_epoch=cut.fit.rounds,
+            epochs=cut.fit.trained,
+            parameters=cut.parameters,
+            status="timeout",
+            reason=f"{ended} in the first trial, at round {cut.fit.trained}",
+        )
+    last = trials.iloc[-1]
+    return row(seconds=spent, status=last["state"], reason=f"all trials failed; {last['reason']}")

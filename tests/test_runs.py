@@ -1,0 +1,69 @@
+"""The row of a run: its types survive the file, its rules hold, and the score is sklearn's."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
+
+from tabpet.runs import SCHEMA, Run, read_runs, score, used_versions, write_runs
+
+CELL = {"dataset": "a", "split": 42, "model": "xgboost", "encoding": "tuned", "seed": 1}
+
+
+def test_rows_come_back_with_their_types(tmp_path):
+    runs = [
+        Run(**CELL, task="regression", val_score=1.5, test_score=2.5, parameters={"depth": 3}),
+        Run(**CELL, task="regression", alpha=0.5, status="oom", reason="too large", epochs=7),
+    ]
+    write_runs(runs, tmp_path / "r.parquet")
+    frame = read_runs(tmp_path / "r.parquet")
+    assert list(frame.columns) == SCHEMA.names
+    assert frame["epochs"].tolist()[1] == 7 and frame["epochs"].isna().tolist() == [True, False]
+    assert frame["test_score"].tolist()[0] == 2.5 and np.isnan(frame["test_score"].tolist()[1])
+    assert frame["metric"].tolist() == ["rmse", "rmse"]
+    assert frame["parameters"].tolist()[0] == '{"depth": 3}'
+    assert frame["reason"].isna().tolist() == [True, False]
+
+
+def test_a_file_with_nothing_but_missing_values_keeps_its_types(tmp_path):
+    write_runs(
+        [Run(**CELL, task="classification", status="error", reason="no rows")], tmp_path / "r"
+    )
+    frame = read_runs(tmp_path / "r")
+    assert str(frame["val_score"].dtype) == "float64"
+    assert str(frame["best_epoch"].dtype) == "Int64"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"status": "fine", "reason": "x"}, "status is 'fine'"),
+        ({}, "has a validation and a test score"),
+        ({"status": "error"}, "says why"),
+    ],
+)
+def test_rows_that_would_mislead_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Run(**CELL, task="regression", **changes)
+
+
+def test_score_is_sklearns():
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.integers(0, 4, 200), rng.integers(0, 4, 200)
+    assert score("classification", truth, predicted) == pytest.approx(
+        balanced_accuracy_score(truth, predicted), abs=1e-12
+    )
+    numbers, guesses = rng.normal(size=50), rng.normal(size=50)
+    assert score("regression", numbers, guesses) == pytest.approx(
+        root_mean_squared_error(numbers, guesses), abs=1e-12
+    )
+
+
+def test_classes_without_rows_do_not_count():
+    truth, predicted = np.array([0, 0, 2, 2]), np.array([0, 1, 2, 3])
+    assert score("classification", truth, predicted) == 0.5
+
+
+def test_versions_name_the_package_itself():
+    import tabpet
+
+    assert used_versions("numpy")["tabpet"] == tabpet.__version__

@@ -1,0 +1,241 @@
+"""A cell has a row per alpha, whatever happens to it."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tabpet.config import (
+    FTTransformerSettings,
+    SaintSettings,
+    TabTransformerSettings,
+    TrainingSettings,
+)
+from tabpet.runs import read_runs
+from tabpet.training import cell as cells
+from tabpet.training.cell import load_encoding, run_cell
+from tabpet.training.checkpoint import Checkpoint
+from tabpet.training.device import numerics
+from tabpet.training.files import checkpoint_path, write_cell
+from tabpet.training.names import member_alphas, split_encoding_name
+from tests.training.tiny import CPU, make_cell, make_split, write_encoding
+
+
+@pytest.fixture
+def split():
+    return make_split()
+
+
+@pytest.fixture
+def encoding(split, tmp_path):
+    return write_encoding(split, tmp_path)
+
+
+def test_names_of_encodings():
+    assert split_encoding_name("spearman") == ("spearman", None)
+    assert split_encoding_name("chow_liu-shuffled") == ("chow_liu", "shuffled")
+    assert member_alphas("spearman", [5, 0.5, 1]) == (0.0, 0.5, 1.0, 5.0)
+    assert member_alphas("spearman", [0, 2]) == (0.0, 2.0)
+    assert member_alphas("spearman-random", [2]) == (0.0, 2.0)
+    assert member_alphas("spearman-learnable", [0.5, 5]) == (0.0, 1.0)
+
+
+def test_rows_of_a_trained_cell(split, encoding, caplog):
+    caplog.set_level(logging.INFO)
+    result = run_cell(make_cell(), split, encoding, device=CPU)
+    assert [run.alpha for run in result.runs] == [0.0, 0.5, 2.0]
+    for run in result.runs:
+        assert (run.dataset, run.split, run.model, run.seed) == ("toy", 42, "ft_transformer", 1)
+        assert (run.encoding, run.task, run.status) == ("spearman", "classification", "ok")
+        assert 0 <= run.val_score <= 1 and 0 <= run.test_score <= 1
+        assert 1 <= run.best_epoch <= run.epochs == 3
+        assert run.device == "cpu" and run.d_pe == 4
+        assert {"tabpet", "torch", "numpy"} == set(run.versions)
+    assert len({run.n_parameters for run in result.runs}) == 1
+    assert len({run.seconds for run in result.runs}) == 1
+    assert "epoch 1/3, best balanced_accuracy" in caplog.text
+    assert "3 of 3 alphas training" in caplog.text
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_files_agree_with_the_rows(task, tmp_path):
+    split = make_split(task)
+    result = run_cell(make_cell(), split, write_encoding(split, tmp_path), device=CPU)
+    paths = [tmp_path / f"seed1{end}.parquet" for end in ("", ".curves", ".predictions")]
+    write_cell(result, *paths)
+    runs, curves = read_runs(paths[0]), pd.read_parquet(paths[1])
+    predictions = pd.read_parquet(paths[2])
+    assert list(curves) == ["epoch", "alpha", "train_loss", "val_loss", "val_score"]
+    assert len(curves) == runs["epochs"].sum()
+    for (alpha, part), rows in predictions.groupby(["alpha", "part"]):
+        expected = split.part(part)
+        assert rows["row"].tolist() == expected["row"].tolist()
+        np.testing.assert_array_equal(rows["truth"], expected["y"])
+        if task == "classification":
+            hits = rows["truth"] == rows["predicted"]
+            value = hits.groupby(rows["truth"]).mean().mean()
+            shares = rows[["p_0", "p_1", "p_2"]].to_numpy()
+            np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+            np.testing.assert_array_equal(shares.argmax(axis=1), rows["predicted"])
+        else:
+            value = np.sqrt(np.mean((rows["truth"] - rows["predicted"]) ** 2))
+        [stored] = runs.loc[runs["alpha"] == alpha, f"{part}_score"]
+        np.testing.assert_allclose(stored, value, rtol=1e-9)
+    assert runs["metric"].unique() == ("balanced_accuracy" if task == "classification" else "rmse")
+
+
+def test_a_model_that_does_not_fit_the_table_is_skipped(split, encoding, tmp_path):
+    cell = make_cell(model="tab_transformer", model_settings=TabTransformerSettings())
+    result = run_cell(cell, split, encoding, device=CPU)
+    assert [run.alpha for run in result.runs] == [0.0, 0.5, 2.0]
+    for run in result.runs:
+        assert run.status == "skipped" and "at least 2 categorical features" in run.reason
+        assert run.d_pe == 4
+    paths = [tmp_path / f"seed1{end}.parquet" for end in ("", ".curves", ".predictions")]
+    write_cell(result, *paths)
+    assert list(read_runs(paths[0])["status"]) == ["skipped"] * 3
+    assert list(pd.read_parquet(paths[1])) == [
+        *("epoch", "alpha", "train_loss", "val_loss", "val_score")
+    ]
+    assert pd.read_parquet(paths[2]).empty
+
+
+def test_an_encoding_wider_than_a_token_has_rows_that_say_so(split, encoding):
+    cell = make_cell(model_settings=FTTransformerSettings(n_heads=2, width=4))
+    for run in run_cell(cell, split, encoding, device=CPU).runs:
+        assert run.status in ("skipped", "error") and "width 4" in run.reason
+
+
+def test_an_encoding_file_that_can_not_be_read_is_an_error_row(split, tmp_path, caplog):
+    broken = tmp_path / "spearman.parquet"
+    broken.write_bytes(b"not parquet")
+    for run in run_cell(make_cell(), split, (broken, tmp_path / "x.json"), device=CPU).runs:
+        assert run.status == "error" and run.reason
+    assert "Traceback" in caplog.text
+
+
+def test_an_encoding_with_missing_values_is_an_error_row(split, encoding):
+    frame = pd.read_parquet(encoding[0])
+    frame.loc[0, "pe_1"] = np.nan
+    frame.to_parquet(encoding[0])
+    for run in run_cell(make_cell(), split, encoding, device=CPU).runs:
+        assert run.status == "error" and "missing or infinite values" in run.reason
+
+
+def test_an_encoding_of_another_table_is_an_error_row(split, encoding):
+    frame = pd.read_parquet(encoding[0])
+    frame.loc[frame["feature"] == "a", "feature"] = "z"
+    frame.to_parquet(encoding[0])
+    for run in run_cell(make_cell(), split, encoding, device=CPU).runs:
+        assert run.status == "error" and "'a'" in run.reason
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(ValueError("odd"), "error"), (MemoryError("full"), "oom")]
+)
+def test_whatever_else_fails_is_a_row(split, encoding, monkeypatch, error, status):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(cells, "build_table", fail)
+    for run in run_cell(make_cell(), split, encoding, device=CPU).runs:
+        assert (run.status, run.reason) == (status, f"{type(error).__name__}: {error}")
+        assert run.seconds >= 0
+
+
+def test_no_memory_for_a_single_alpha_is_an_oom_row(split, encoding, monkeypatch):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(cells, "build_model", full)
+    for run in run_cell(make_cell(), split, encoding, device=CPU).runs:
+        assert run.status == "oom" and "CUDA out of memory." in run.reason
+
+
+def test_time_over_at_once_is_a_row_without_scores(split, encoding):
+    cell = make_cell(training=TrainingSettings(max_seconds=1e-9))
+    for run in run_cell(cell, split, encoding, device=CPU).runs:
+        assert (run.status, run.val_score) == ("timeout", None)
+        assert "over in epoch 1" in run.reason
+
+
+def test_controls_are_drawn_by_seed_and_learnable_ones_have_more_parameters(split, encoding):
+    draws = {}
+    for kind in ("random", "shuffled"):
+        for seed in (1, 2):
+            cell = make_cell(encoding=f"spearman-{kind}", seed=seed)
+            draws[kind, seed] = load_encoding(cell, *encoding)
+            assert draws[kind, seed].kind == kind
+    plain = load_encoding(make_cell(), *encoding)
+    assert not np.array_equal(draws["random", 1].values, draws["random", 2].values)
+    shuffled = draws["shuffled", 1].values
+    assert sorted(map(tuple, shuffled)) == sorted(map(tuple, plain.values))
+    again = load_encoding(make_cell(encoding="spearman-random"), *encoding)
+    np.testing.assert_array_equal(again.values, draws["random", 1].values)
+
+    fixed = run_cell(make_cell(), split, encoding, device=CPU).runs
+    learnable = run_cell(make_cell(encoding="spearman-learnable"), split, encoding, device=CPU).runs
+    assert [run.alpha for run in learnable] == [0.0, 1.0]
+    assert learnable[0].n_parameters - fixed[0].n_parameters == 3 * 4
+    # Without encodings both are the same model: same weights, batches and dropout.
+    assert learnable[0].val_score == fixed[0].val_score
+    assert learnable[0].test_score == fixed[0].test_score
+
+
+def test_learned_alpha_and_projected_encodings_train(split, encoding):
+    for change in ({"learn_alpha": True}, {"integration": "project"}):
+        training = make_cell().training.model_copy(update=change)
+        runs = run_cell(make_cell(training=training), split, encoding, device=CPU).runs
+        assert [run.status for run in runs] == ["ok"] * 3
+
+
+def test_saint_trains_and_a_last_batch_of_one_row_is_used(tmp_path):
+    split = make_split(n=83)
+    assert split.info.rows["train"] % 16 == 1
+    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    runs = run_cell(cell, split, write_encoding(split, tmp_path), device=CPU).runs
+    assert [run.status for run in runs] == ["ok"] * 3
+
+
+def test_cells_leave_torch_as_they_found_it(split, encoding):
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    first = run_cell(make_cell(), split, encoding, device=CPU)
+    assert torch.equal(torch.rand(1), expected)
+    assert not torch.are_deterministic_algorithms_enabled()
+    # Nor does it matter how they find it.
+    second = run_cell(make_cell(), split, encoding, device=CPU)
+    assert first.curves.equals(second.curves)
+
+
+def test_numerics_follow_the_settings():
+    before = torch.get_float32_matmul_precision()
+    with numerics(TrainingSettings(deterministic=True), CPU):
+        assert torch.are_deterministic_algorithms_enabled()
+    with numerics(TrainingSettings(deterministic=False), CPU):
+        assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_checkpoints_stand_beside_the_run_and_fit_only_the_same_cell(split, encoding, tmp_path):
+    run = tmp_path / "runs" / "seed1.parquet"
+    assert checkpoint_path(run) == tmp_path / "runs" / "seed1.checkpoint.pt"
+    saved = Checkpoint(checkpoint_path(run), 0)
+    first = run_cell(make_cell(), split, encoding, device=CPU, checkpoint=saved)
+    [path] = run.parent.iterdir()
+
+    seen = []
+    options = {"device": CPU, "checkpoint": saved, "progress": seen.append}
+    again = run_cell(make_cell(), split, encoding, **options)
+    assert seen == [] and again.curves.equals(first.curves)
+    # Keeping predictions does not change training; another batch size does.
+    kept = make_cell().training.model_copy(update={"keep_predictions": True})
+    run_cell(make_cell(training=kept), split, encoding, **options)
+    assert seen == []
+    run_cell(make_cell(batch_size=8), split, encoding, **options)
+    assert len(seen) == 3
+    saved.delete_groups()
+    assert not path.exists()

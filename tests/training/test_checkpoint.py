@@ -1,0 +1,206 @@
+"""A job that is stopped and goes on ends as if it had never been stopped."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tabpet.models.layout import Layout
+from tabpet.training.checkpoint import Checkpoint, fingerprint
+from tabpet.training.progress import Clock
+from tabpet.training.trainer import Trainer, fit_members
+from tests.training.tiny import (
+    CPU,
+    QUICK,
+    TinyModel,
+    make_cell,
+    make_job,
+    make_split,
+    make_table,
+    same_members,
+)
+
+ALPHAS = (0.0, 0.5, 1.0, 2.0)
+SETTINGS = QUICK.model_copy(update={"max_epochs": 12, "learning_rate": 3e-2})
+
+
+class Stopped(Exception):
+    """What a killed job looks like from inside."""
+
+
+class StopAfter:
+    """Stops a job in an epoch, before that epoch is saved."""
+
+    def __init__(self, epoch):
+        self.epoch, self.seen = epoch, []
+
+    def __call__(self, snapshot):
+        self.seen.append(snapshot.epoch)
+        if snapshot.epoch == self.epoch:
+            raise Stopped
+
+
+def fit(job, alphas=ALPHAS):
+    with torch.random.fork_rng():
+        return fit_members(job, alphas)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_resumed_training_is_the_same_to_the_last_digit(tmp_path, task):
+    split = make_split(task)
+    expected = fit(make_job(split, SETTINGS))
+    last = max(member.epochs for member in expected.members)
+    assert last > min(member.epochs for member in expected.members)
+    for epoch in range(1, last + 1):
+        saved = Checkpoint(tmp_path / f"{epoch}.pt", seconds=0)
+        with pytest.raises(Stopped):
+            fit(make_job(split, SETTINGS, checkpoint=saved, progress=StopAfter(epoch)))
+        seen = StopAfter(None)
+        resumed = fit(make_job(split, SETTINGS, checkpoint=saved, progress=seen))
+        assert seen.seen[0] == epoch, "training began anew"
+        same_members(resumed.members, expected.members)
+        assert resumed.curves.equals(expected.curves)
+
+
+@pytest.mark.parametrize("max_epochs", [3, 12])
+def test_stopped_after_the_last_epoch(tmp_path, monkeypatch, max_epochs):
+    split = make_split()
+    settings = SETTINGS.model_copy(update={"max_epochs": max_epochs})
+    expected = fit(make_job(split, settings))
+    saved = Checkpoint(tmp_path / "c.pt", seconds=1e9)  # the last epoch is saved in any case
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(Trainer, "_finish", lambda self: (_ for _ in ()).throw(Stopped))
+        fit(make_job(split, settings, checkpoint=saved))
+    seen = StopAfter(None)
+    resumed = fit(make_job(split, settings, checkpoint=saved, progress=seen))
+    assert seen.seen == []
+    same_members(resumed.members, expected.members)
+    assert resumed.curves.equals(expected.curves)
+
+
+def test_a_diverged_member_stays_so(tmp_path):
+    split = make_split()
+    layout = Layout.of(split.info)
+
+    class Diverged(TinyModel):
+        def forward(self, numeric, categorical):
+            outputs = super().forward(numeric, categorical)
+            return outputs * torch.where(self.alphas == 2, torch.nan, 1.0)[:, None, None]
+
+    def job(**changes):
+        return make_job(split, SETTINGS, build=lambda alphas: Diverged(alphas, layout), **changes)
+
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0)
+    with pytest.raises(Stopped):
+        fit(job(checkpoint=saved, progress=StopAfter(2)))
+    *others, last = fit(job(checkpoint=saved)).members
+    assert (last.status, last.epochs) == ("error", 1)
+    assert last.reason == "the loss was not finite in epoch 1"
+    assert all(member.status == "ok" for member in others)
+
+
+def test_groups_of_a_split_job_are_not_trained_twice(tmp_path):
+    split = make_split()
+    layout = Layout.of(split.info)
+
+    def build(alphas):
+        if len(alphas) > 2:
+            raise MemoryError
+        return TinyModel(alphas, layout)
+
+    expected = fit(make_job(split, SETTINGS, build=build))
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0)
+    seen = StopAfter(None)
+    groups = []
+
+    def second_group_stops(snapshot):
+        groups.append(snapshot.members)
+        if snapshot.members == 2 and snapshot.epoch == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        fit(make_job(split, SETTINGS, build=build, checkpoint=saved, progress=second_group_stops))
+    assert 4 in groups
+    resumed = fit(make_job(split, SETTINGS, build=build, checkpoint=saved, progress=seen))
+    assert seen.seen[0] == 2, "the first group was trained again"
+    same_members(resumed.members, expected.members)
+    saved.delete_groups()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_clock_goes_on(tmp_path):
+    split = make_split()
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0)
+    with pytest.raises(Stopped):
+        before = Clock(before=1000.0)
+        fit(make_job(split, SETTINGS, checkpoint=saved, progress=StopAfter(2), clock=before))
+    clock = Clock(limit=900.0)
+    fitted = fit(make_job(split, SETTINGS, checkpoint=saved, clock=clock))
+    assert clock.elapsed > 1000
+    assert {member.status for member in fitted.members} == {"timeout"}
+
+
+@pytest.mark.parametrize("damage", ["other settings", "broken", "no file"])
+def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, damage, caplog):
+    split = make_split()
+    expected = fit(make_job(split, SETTINGS))
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0, fingerprint="this")
+    with pytest.raises(Stopped):
+        fit(make_job(split, SETTINGS, checkpoint=saved, progress=StopAfter(3)))
+    [path] = tmp_path.iterdir()
+    if damage == "other settings":
+        saved = replace(saved, fingerprint="that")
+    elif damage == "broken":
+        path.write_bytes(path.read_bytes()[:1000])
+    else:
+        saved.of_group(ALPHAS).delete()
+        assert not path.exists()
+    seen = StopAfter(None)
+    caplog.set_level(logging.WARNING)
+    again = fit(make_job(split, SETTINGS, checkpoint=saved, progress=seen))
+    assert seen.seen[0] == 1
+    assert ("starts anew" in caplog.text) == (damage != "no file")
+    same_members(again.members, expected.members)
+
+
+def test_nothing_is_saved_before_it_is_time(tmp_path):
+    saved = Checkpoint(tmp_path / "c.pt", seconds=1e9)
+    with pytest.raises(Stopped):
+        fit(make_job(make_split(), SETTINGS, checkpoint=saved, progress=StopAfter(3)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_have_files_of_their_own(tmp_path):
+    whole = Checkpoint(tmp_path / "seed1.checkpoint.pt", 0)
+    groups = [whole.of_group(one) for one in [(0.0,), (0.0, 0.2), (0.2,), (0.2, 10.0)]]
+    assert len({one.path for one in groups}) == len({one.fingerprint for one in groups}) == 4
+    neighbour = tmp_path / "seed10.checkpoint.0-1.pt"
+    for path in [*(one.path for one in groups), neighbour]:
+        path.write_bytes(b"")
+    groups[0].delete()
+    assert all(one.path.exists() for one in groups[1:])
+    whole.delete_groups()
+    assert list(tmp_path.iterdir()) == [neighbour]
+
+
+def test_fingerprint_tells_data_encodings_and_settings_apart():
+    table, other = make_table(make_split(seed=0)), make_table(make_split(seed=1))
+    values = torch.randn(3, 2, generator=torch.Generator().manual_seed(0)).numpy()
+    facts = make_cell().training.model_dump(mode="json")
+    keys = [
+        fingerprint(table, values, facts),
+        fingerprint(other, values, facts),
+        fingerprint(table, values + 1e-6, facts),
+        fingerprint(table, values, {**facts, "learning_rate": 0.5}),
+    ]
+    assert len(set(keys)) == 4
+    assert fingerprint(make_table(make_split(seed=0)), values.copy(), dict(facts)) == keys[0]
+
+
+def test_without_a_path_nothing_happens():
+    nothing = Checkpoint()
+    nothing.save(lambda: pytest.fail("no state is needed"), Clock(), at_once=True)
+    assert nothing.load(Clock(), CPU) is None
+    nothing.delete()
+    nothing.delete_groups()

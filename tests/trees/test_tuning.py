@@ -1,0 +1,299 @@
+"""Searches: exact numbers of trials, going on after a stop, time limits, failures and choices."""
+
+import json
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tabpet.config import TreeSettings
+from tabpet.errors import TabpetError
+from tabpet.trees import tuning
+from tabpet.trees.journal import open_journal
+from tabpet.trees.learners import Fit, build_learner
+from tabpet.trees.space import FIXED
+from tabpet.trees.table import Table
+from tabpet.trees.tuning import make_key, tune_trees
+from tests.trees.splits import QUICK, classes, codes_only, numbers, prepare
+
+LEARNERS = ("xgboost", "catboost")
+FEW = TreeSettings(trials=13, rounds=8, patience=4)  # the last three are drawn by TPE
+
+
+class Stopped(BaseException):
+    """Stands for a signal: nothing may catch it."""
+
+
+class FakeLearner:
+    """Scores its parameters without a model, tells the watch of ten rounds, and may misbehave."""
+
+    def __init__(self, stop_at=None, fail_at=()):
+        self.fits, self.stop_at, self.fail_at = 0, stop_at, fail_at
+
+    def fit(self, parameters, watch):
+        self.fits += 1
+        error = float(np.log10(parameters["learning_rate"]) + 2) ** 2
+        for rounds in range(1, 31):
+            if self.fits == self.stop_at and rounds == 5:
+                raise Stopped
+            if self.fits in self.fail_at:
+                raise RuntimeError("no luck\nin this trial")
+            if watch(rounds, error):
+                break
+        return Fit(1 - error / 10, 0.5, rounds, rounds)
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Put a fake learner in the place of the real ones."""
+
+    def use(**options) -> FakeLearner:
+        learner = FakeLearner(**options)
+        monkeypatch.setattr(tuning, "build_learner", lambda *arguments: learner)
+        return learner
+
+    return use
+
+
+def search(tmp_path, settings=FEW, split=None, name="xgboost", seed=1, journal="seed1.log"):
+    return tune_trees(split or classes(100), name, seed, settings, tmp_path / journal)
+
+
+def settings(**changes) -> TreeSettings:
+    return FEW.model_copy(update=changes)
+
+
+def timeless(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials.drop(columns="seconds")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(
+    "split",
+    [classes(), classes(labels="a b c"), numbers(), codes_only()],
+    ids=["two classes", "three classes", "numbers", "codes"],
+)
+def test_the_best_trial_is_the_row(tmp_path, name, split):
+    run, trials = search(tmp_path, QUICK, split, name)
+    assert list(trials["number"]) == [0, 1, 2, 3]
+    assert set(trials["state"]) == {"ok"}
+    values = trials["value"] if split.info.task == "classification" else -trials["value"]
+    best = trials.iloc[int(np.argmax(values))]
+    assert (run.val_score, run.test_score) == (best["value"], best["test_score"])
+    assert (run.best_epoch, run.epochs) == (best["rounds"], best["trained"])
+    assert run.parameters == json.loads(best["parameters"])
+    assert run.seconds == pytest.approx(trials["seconds"].sum())
+    assert (run.status, run.encoding, run.device) == ("ok", "tuned", "cpu")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_row_can_be_repeated_from_its_parameters(tmp_path, name):
+    run, _ = search(tmp_path, QUICK, numbers(), name)
+    learner = build_learner(name, Table.from_split(numbers()), QUICK, seed=1, threads=1)
+    fitted = learner.fit({**FIXED[name], **run.parameters}, lambda rounds, error: False)
+    assert (fitted.val_score, fitted.test_score) == (run.val_score, run.test_score)
+
+
+@pytest.mark.parametrize("prune", [False, True])
+@pytest.mark.parametrize("stop_at", [1, 3, 12])
+def test_a_stopped_search_goes_on_as_if_it_had_not_been(tmp_path, fake, stop_at, prune):
+    fake()
+    whole, expected = search(tmp_path, settings(prune=prune), journal="whole.log")
+    fake(stop_at=stop_at)
+    with pytest.raises(Stopped):
+        search(tmp_path, settings(prune=prune))
+    again = fake()
+    run, trials = search(tmp_path, settings(prune=prune))
+    assert again.fits == 13 - (stop_at - 1)
+    pd.testing.assert_frame_equal(timeless(trials), timeless(expected))
+    assert run.parameters == whole.parameters
+    assert ("pruned" in set(trials["state"])) == prune
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_half_a_line_at_the_end_of_a_journal(tmp_path, fake, cut):
+    fake()
+    _, expected = search(tmp_path)
+    journal = tmp_path / "seed1.log"
+    journal.write_bytes(journal.read_bytes()[:-cut])  # inside the line that ends the last trial
+    (tmp_path / ".seed1.log.tmp").write_text("left by a killed job")
+    again = fake()
+    _, trials = search(tmp_path)
+    assert again.fits == 1
+    pd.testing.assert_frame_equal(timeless(trials), timeless(expected))
+    pd.testing.assert_series_equal(trials["seconds"][:12], expected["seconds"][:12])
+
+
+def test_more_trials_only_add_and_fewer_are_the_first(tmp_path, fake):
+    fake()
+    _, first = search(tmp_path, settings(trials=5))
+    more = fake()
+    _, second = search(tmp_path, settings(trials=8))
+    assert more.fits == 3
+    pd.testing.assert_frame_equal(second[:5], first)
+    none = fake()
+    run, third = search(tmp_path, settings(trials=5))
+    assert (none.fits, run.status) == (0, "ok")
+    pd.testing.assert_frame_equal(third, first)
+
+
+def test_a_changed_search_sets_the_journal_aside_and_finds_it_again(tmp_path, fake, caplog):
+    fake()
+    _, first = search(tmp_path)
+    changed = fake()
+    search(tmp_path, settings(patience=5))
+    assert changed.fits == 13
+    assert "have changed: earlier trials are in" in caplog.text
+    assert len(list(tmp_path.glob("seed1*.log"))) == 2
+    back = fake()
+    _, again = search(tmp_path)
+    assert back.fits == 0
+    pd.testing.assert_frame_equal(again, first)
+
+
+def test_the_key_holds_what_decides_a_trial_and_no_more():
+    split = classes(100)
+    key = make_key(split, "xgboost", 1, FEW)
+    assert key == make_key(split, "xgboost", 1, settings(trials=2, max_seconds=9, od_pval=0.1))
+    others = [
+        make_key(split, "catboost", 1, FEW),
+        make_key(split, "catboost", 1, settings(od_pval=0.1)),
+        make_key(split, "xgboost", 2, FEW),
+        make_key(classes(100, noise=0.4), "xgboost", 1, FEW),
+        *(
+            make_key(split, "xgboost", 1, settings(**change))
+            for change in ({"balanced": False}, {"stopping": "loss"}, {"prune": True})
+        ),
+    ]
+    assert len({key, *others}) == 8
+
+
+def test_a_journal_has_one_writer(tmp_path, fake):
+    fake()
+    key = make_key(classes(100), "xgboost", 1, FEW)
+    with (
+        open_journal(tmp_path / "seed1.log", key, "maximize"),
+        pytest.raises(TabpetError, match="Another process is writing .*seed1.log"),
+    ):
+        search(tmp_path)
+    assert search(tmp_path)[0].status == "ok"
+
+
+@pytest.mark.parametrize("line", [0, 3])
+def test_a_damaged_journal_says_so(tmp_path, fake, line):
+    fake()
+    search(tmp_path)
+    lines = (tmp_path / "seed1.log").read_bytes().splitlines(keepends=True)
+    lines[line] = b"\0\0\0\n"  # as after a power failure
+    (tmp_path / "seed1.log").write_bytes(b"".join(lines))
+    with pytest.raises(TabpetError, match="seed1.log is damaged.*Delete it"):
+        search(tmp_path)
+
+
+def test_seeds_draw_different_trials(tmp_path, fake):
+    fake()
+    drawn = [search(tmp_path, seed=seed, journal=f"{seed}.log")[1]["parameters"] for seed in (1, 2)]
+    assert not set(drawn[0]) & set(drawn[1])
+    assert drawn[0].is_unique
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_time_that_is_over_in_the_first_round_still_scores_it(tmp_path, name):
+    run, trials = search(tmp_path, settings(max_seconds=1e-9), name=name)
+    assert trials.empty
+    assert (run.status, run.best_epoch, run.epochs) == ("timeout", 1, 1)
+    assert run.reason == "the time (1e-09 s) was over in the first trial, at round 1"
+    assert 0 <= run.val_score <= 1
+    # With more time the same trial is run to its end.
+    whole, trials = search(tmp_path, settings(trials=1), name=name)
+    assert (whole.status, len(trials)) == ("ok", 1)
+    assert whole.parameters == run.parameters
+
+
+def test_a_time_that_is_over_inside_a_later_trial_keeps_the_best_finished_one(
+    tmp_path, fake, monkeypatch
+):
+    class Countdown:
+        """Time that ends at the 75th look, in the third trial of thirty rounds."""
+
+        looks = 75
+
+        def __init__(self, seconds):
+            assert seconds == 60
+
+        @property
+        def left(self):
+            self.looks -= 1
+            return float(max(0, self.looks))
+
+    monkeypatch.setattr(tuning, "Budget", Countdown)
+    fake()
+    run, trials = search(tmp_path, settings(max_seconds=60))
+    assert len(trials) == 2
+    assert (run.status, run.val_score) == ("timeout", trials["value"].max())
+    assert run.reason == "the time (60 s) was over after 2 of 13 trials"
+    monkeypatch.undo()
+    rest = fake()
+    run, again = search(tmp_path)
+    assert (rest.fits, run.status) == (11, "ok")
+    pd.testing.assert_frame_equal(again[:2], trials)
+
+
+def test_time_of_earlier_jobs_counts(tmp_path, fake):
+    fake()
+    search(tmp_path, settings(trials=3))
+    spent = fake()
+    run, trials = search(tmp_path, settings(max_seconds=1e-9))
+    assert (spent.fits, len(trials), run.status) == (0, 3, "timeout")
+
+
+def test_failed_trials_are_recorded_and_counted(tmp_path, fake):
+    fake(fail_at=(1, 4))
+    run, trials = search(tmp_path)
+    assert (run.status, len(trials)) == ("ok", 13)
+    failed = trials[trials["state"] == "error"]
+    assert list(failed["number"]) == [0, 3]
+    assert set(failed["reason"]) == {"RuntimeError: no luck"}
+    assert failed["value"].isna().all()
+    assert trials["value"].max() == run.val_score
+    again = fake()
+    pd.testing.assert_frame_equal(search(tmp_path)[1], trials)
+    assert again.fits == 0
+
+
+def test_a_search_in_which_all_fails_is_a_row(tmp_path, fake):
+    fake(fail_at=range(1, 99))
+    run, trials = search(tmp_path)
+    assert (run.status, run.test_score, len(trials)) == ("error", None, 13)
+    assert run.reason == "all trials failed; RuntimeError: no luck"
+
+
+def test_memory_that_runs_out_is_named(tmp_path, monkeypatch):
+    def starve(*arguments):
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(tuning, "build_learner", starve)
+    run, trials = search(tmp_path)
+    monkeypatch.undo()
+    assert (run.status, run.reason) == ("oom", "MemoryError: std::bad_alloc")
+    assert trials.empty
+    assert list(trials) == list(search(tmp_path / "whole", QUICK)[1])
+
+
+def test_a_table_that_catboost_refuses_is_a_row(tmp_path):
+    frame = pd.DataFrame({"k": [1.0] * 60, "y": pd.Categorical(["u", "v"] * 30)})
+    run, trials = search(tmp_path, QUICK, prepare(frame), "catboost")
+    assert run.status == "error"
+    assert "constant" in run.reason
+    assert len(trials) == 4
+
+
+def test_progress_is_logged(tmp_path, fake, caplog):
+    fake()
+    with caplog.at_level(logging.INFO):
+        search(tmp_path, settings(trials=2, max_seconds=1000))
+    lines = [record.message for record in caplog.records if "trial" in record.message]
+    assert lines[0].startswith("trial 1 of 2: ok, balanced_accuracy ")
+    assert ", best " in lines[1]
+    assert lines[1].endswith("about 0 s left")
