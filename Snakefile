@@ -10,6 +10,9 @@ if not workflow.overwrite_configfiles:
     configfile: workflow.source_path("config.yaml")
 
 
+report: "report/workflow.rst"
+
+
 include: "rules/common.smk"
 include: "rules/data.smk"
 include: "rules/graphs.smk"

@@ -1,9 +1,4 @@
 # From runs to conclusions: scores, tables, figures and the page. `partial` makes them of what exists.
-from pathlib import Path
-
-from tabpet.analysis.captions import FIGURES
-from tabpet.analysis.names import TABLES, table_files
-
 
 rule collect_dataset:
     input:

@@ -6,6 +6,8 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
+from tabpet.analysis.captions import FIGURES
+from tabpet.analysis.names import TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.config import INSTANT_GRAPHS, load_settings
 from tabpet.errors import TabpetError
@@ -151,7 +153,11 @@ def all_targets():
 
 def analysis_targets():
     """Tables, figures and the page that are made from all runs."""
-    return ["results/scores.parquet"]
+    return [
+        *table_files("results/tables"),
+        *expand("results/figures/{name}.{ext}", name=FIGURES, ext=["svg", "csv"]),
+        "results/summary/index.html",
+    ]
 
 
 def scaled(base, factor=2):

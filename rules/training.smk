@@ -10,20 +10,16 @@ os.environ[CHECKPOINT_VARIABLE] = (
 )
 
 
-def encoding_file(extension):
-    """A file of the graph that an encoding, or what a control is built on, comes from."""
-    return lambda wildcards: (
-        f"results/encodings/{wildcards.dataset}/split{wildcards.split}/"
-        f"{encoding_graph(wildcards)}.{extension}"
-    )
-
-
 rule train_transformer:
     input:
         table="results/data/{dataset}/split{split}.parquet",
         info="results/data/{dataset}/split{split}.json",
-        encoding=encoding_file("parquet"),
-        encoding_info=encoding_file("json"),
+        encoding=lambda wildcards: (
+            f"results/encodings/{wildcards.dataset}/split{wildcards.split}/{encoding_graph(wildcards)}.parquet"
+        ),
+        encoding_info=lambda wildcards: (
+            f"results/encodings/{wildcards.dataset}/split{wildcards.split}/{encoding_graph(wildcards)}.json"
+        ),
     output:
         run="results/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet",
         curves="results/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.curves.parquet",

@@ -3,16 +3,18 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
 from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
 from tabpet.errors import TabpetError
-from tabpet.files import write_text
+from tabpet.files import read_json, write_text
+from tabpet.training.command import train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +25,7 @@ app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 console = Console()
+app.command()(train)
 
 
 @app.command()
@@ -107,6 +110,16 @@ def summary(
     )
     if (results / "tables" / "graphs.csv").is_file():
         _print_graphs(pd.read_csv(results / "tables" / "graphs.csv"), results)
+    if (results / "summary" / "headline.json").is_file():
+        _print_headline(read_json(results / "summary" / "headline.json"), results)
+
+
+def _print_headline(found: dict[str, Any], results: Path) -> None:
+    """The verdict of the run and the reasons for it."""
+    console.print(f"\n[bold]{escape(found['verdict'])}[/]")
+    for line in found["lines"]:
+        console.print(f"- {line}", markup=False)
+    console.print(f"\nThe whole story: {results / 'summary' / 'index.html'}")
 
 
 def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:

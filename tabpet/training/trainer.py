@@ -77,7 +77,9 @@ def fit_members(job: Job, alphas: Sequence[float]) -> Fitted:
     largest = len(alphas)
     while waiting:
         group = waiting.pop(0)
-        fitted = _fit_group(job, group, later=sum(map(len, waiting)))
+        fitted = None
+        if len(group) <= largest:
+            fitted = _fit_group(job, group, later=sum(map(len, waiting)))
         if fitted is not None:
             groups.append(fitted)
             continue

@@ -1,0 +1,82 @@
+"""Titles and captions of the figures; imports nothing heavy, because the Snakefile reads it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What a figure shows, and how to read it."""
+
+    title: str
+    text: str
+
+
+# By file name, in the order in which the page shows them. `report/figures/` holds the same texts.
+FIGURES = {
+    "null_controls": Caption(
+        "Is it the structure?",
+        "The main encoding beside random and shuffled ones of the same width, whose alpha was "
+        "chosen in the same way. A point is a dataset. Hollow boxes show what choosing alpha on "
+        "the test rows would have claimed.",
+    ),
+    "improvement_by_graph": Caption(
+        "Which graph?",
+        "Improvement over the same model without encodings, for every graph estimator. A box holds "
+        "the middle half of the datasets, its thick line is the median. Hollow boxes: alpha chosen "
+        "on the test rows.",
+    ),
+    "learnable": Caption(
+        "Fixed or learned?",
+        "A line per dataset: filled circles are encodings from the graph, squares learned ones of "
+        "the same width. Large hollow circles: alpha chosen on the test rows.",
+    ),
+    "size": Caption(
+        "Does the size of a dataset matter?",
+        "Improvement against the number of rows. Black lines are the medians of the small, middle "
+        "and large third of the datasets. Hollow: alpha chosen on the test rows.",
+    ),
+    "critical_difference": Caption(
+        "Which methods can be told apart?",
+        "Mean rank of every method, best on the left. A bar joins methods whose ranks are closer "
+        "than Nemenyi's critical difference. Methods missing on half of the datasets are left out.",
+    ),
+    "rank_heatmap": Caption(
+        "Who wins where?",
+        "The rank of every method on every dataset; the strongest colour is best, and a dash was "
+        "not run.",
+    ),
+    "alpha_curves": Caption(
+        "How much does alpha matter?",
+        "Improvement on test rows over alpha, for the main encoding. Filled marks: the alpha that "
+        "validation chose. Hollow marks: the one that the test rows would have chosen. Every panel "
+        "has its own scale.",
+    ),
+    "graph_entropy": Caption(
+        "How even are the weights of a graph?",
+        "Normalised entropy of edge weights, a line of bars per estimator: 0 for a node with one "
+        "edge, 1 for equal edges to all others.",
+    ),
+    "graph_histograms": Caption(
+        "Entropy and connectivity by task",
+        "Graph entropy and Fiedler value (algebraic connectivity; 0 for a graph in pieces), a line "
+        "of bars per estimator.",
+    ),
+    "graph_boxes": Caption(
+        "The same as boxes",
+        "Graph entropy and Fiedler value of every graph; a point is a dataset.",
+    ),
+    "graph_scatter": Caption(
+        "Do such graphs help more?",
+        "Improvement against graph entropy and Fiedler value. A line is the mean of all "
+        "datasets up to that value; its mark is the mean of all.",
+    ),
+    "time": Caption(
+        "What did it cost?",
+        "Hours of all jobs together, for every graph estimator and learner.",
+    ),
+}
+
+
+def figure_files(folder: str) -> list[str]:
+    """Every figure with its numbers, as the workflow writes them."""
+    return [f"{folder}/{name}.{kind}" for name in FIGURES for kind in ("svg", "csv")]

@@ -1,0 +1,597 @@
+"""The figures of a run, each with the numbers behind it.
+
+Wherever an improvement is shown, that of the alpha chosen on validation rows is filled, and that
+of the alpha chosen on test rows ("oracle") hollow beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tabpet.analysis import graph_figures
+from tabpet.analysis.coverage import cost_table
+from tabpet.analysis.names import (
+    GRAPHS,
+    MODELS,
+    TASKS,
+    TRANSFORMERS,
+    encoding_name,
+    is_reference,
+    method_name,
+)
+from tabpet.analysis.plot import (
+    INK,
+    LINES,
+    MAIN,
+    MARKERS,
+    PALE,
+    PAPER,
+    SERIES,
+    SHADES,
+    SOFT,
+    WARM,
+    Drawing,
+    NothingToDraw,
+    count_axis,
+    draw,
+    new_figure,
+    percent_axis,
+    save_drawing,
+    shorten,
+    spread_points,
+)
+from tabpet.analysis.results import Results
+from tabpet.stats import CriticalDifference, critical_difference, rank_methods
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+CHOSEN, ORACLE = "alpha chosen on validation", "alpha chosen on test (oracle)"
+_CELL_COLUMNS = ["dataset", "task", "model", "encoding", "improvement", "oracle_improvement"]
+_PANEL_COLUMNS = 5
+_GAP = "\N{NO-BREAK SPACE}" * 2  # browsers drop plain spaces at the ends of a text
+
+
+def main_model(results: Results) -> str:
+    """The transformer in which encodings are compared: the first of the paper's that was run."""
+    if not results.models:
+        raise NothingToDraw("No transformer was trained with and without encodings.")
+    return results.models[0]
+
+
+def draw_improvement_by_graph(results: Results) -> Drawing:
+    """Improvement over datasets for every graph estimator (paper, appendix H.1)."""
+    model = main_model(results)
+    cells = results.cells[results.cells["model"] == model]
+    graphs = [name for name in GRAPHS if name in results.encodings_of(model)]
+    if not graphs:
+        raise NothingToDraw(f"No encoding from a graph was trained with {MODELS[model]}.")
+    kept = cells[cells["encoding"].isin(graphs)]
+    figure = new_figure(7.2, 1.5 + 0.62 * len(graphs))
+    axes = figure.subplots()
+    _paired_boxes(axes, kept, graphs)
+    _improvement_axis(axes, kept)
+    axes.set_title(f"{MODELS[model]}, {kept['dataset'].nunique()} datasets")
+    _explain_boxes(figure)
+    return Drawing(figure, kept[_CELL_COLUMNS])
+
+
+def draw_null_controls(results: Results) -> Drawing:
+    """The main encoding beside random and shuffled ones of the same width, by the same choice."""
+    main = results.settings.main_encoding
+    wanted = [main, f"{main}-random", f"{main}-shuffled"]
+    kept = results.cells[results.cells["encoding"].isin(wanted)]
+    models = [model for model in TRANSFORMERS if model in set(kept["model"])]
+    if not set(wanted[1:]) & set(kept["encoding"]) or main not in set(kept["encoding"]):
+        raise NothingToDraw("Random and shuffled encodings were not run beside the main encoding.")
+    figure = new_figure(7.2, 0.8 + 1.75 * len(models))
+    panels = figure.subplots(len(models), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, model in zip(panels, models, strict=True):
+        cells = kept[kept["model"] == model]
+        _paired_boxes(axes, cells, [one for one in wanted if one in set(cells["encoding"])])
+        _improvement_axis(axes, kept)
+        axes.set_title(f"{MODELS[model]}, {cells['dataset'].nunique()} datasets")
+        axes.label_outer()
+    _explain_boxes(figure)
+    return Drawing(figure, kept[_CELL_COLUMNS])
+
+
+def _paired_boxes(axes: "Axes", cells: pd.DataFrame, encodings: Sequence[str]) -> None:
+    """A line per encoding: a filled box with its points, and the oracle's hollow box below."""
+    for place, encoding in enumerate(encodings):
+        these = cells[cells["encoding"] == encoding]
+        chosen = these["improvement"].dropna().to_numpy()
+        oracle = these["oracle_improvement"].dropna().to_numpy()
+        _box(axes, chosen, place - 0.17, SHADES[2], MAIN)
+        axes.scatter(
+            chosen,
+            place - 0.17 + spread_points(chosen, 0.1),
+            s=9,
+            color=MAIN,
+            linewidth=0,
+            zorder=3,
+        )
+        _box(axes, oracle, place + 0.2, "none", WARM)
+    axes.set_yticks(range(len(encodings)), [encoding_name(one) for one in encodings])
+    axes.set_ylim(len(encodings) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+
+
+def _improvement_axis(axes: "Axes", cells: pd.DataFrame) -> None:
+    values = cells[["improvement", "oracle_improvement"]].to_numpy().ravel()
+    percent_axis(axes, "x", values, "improvement over the same model without encodings, percent")
+
+
+def _box(axes: "Axes", values: np.ndarray, place: float, fill: str, edge: str) -> None:
+    if not len(values):
+        return
+    axes.boxplot(
+        [values],
+        positions=[place],
+        widths=0.28,
+        orientation="horizontal",
+        patch_artist=True,
+        showfliers=fill == "none",  # the filled box has all its points
+        manage_ticks=False,
+        boxprops={"facecolor": fill, "edgecolor": edge},
+        medianprops={"color": INK, "linewidth": 2, "solid_capstyle": "butt"},
+        whiskerprops={"color": edge},
+        capprops={"color": edge},
+        flierprops={"marker": "o", "markersize": 3, "markeredgecolor": edge, "alpha": 0.8},
+        zorder=2,
+    )
+
+
+def _explain_boxes(figure: "Figure") -> None:
+    """What filled and hollow mean, below all panels."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=SHADES[2], edgecolor=MAIN, label=CHOSEN),
+        Line2D([], [], color=MAIN, marker="o", markersize=3, linewidth=0, label="one dataset"),
+        Patch(facecolor="none", edgecolor=WARM, label=ORACLE),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+
+
+def draw_learnable(results: Results) -> Drawing:
+    """Fixed encodings against learned ones, dataset by dataset (paper, appendix H.2)."""
+    main = results.settings.main_encoding
+    pair = [main, f"{main}-learnable"]
+    cells = results.cells[results.cells["encoding"].isin(pair)]
+    keys = ["task", "model", "dataset"]
+    fixed, learned = (cells.loc[cells["encoding"] == one].set_index(keys) for one in pair)
+    numbers = pd.DataFrame(
+        {
+            "tab_pet": fixed["improvement"],
+            "learnable": learned["improvement"],
+            "tab_pet_oracle": fixed["oracle_improvement"],
+        }
+    )
+    numbers = numbers.dropna().reset_index()
+    if numbers.empty:
+        raise NothingToDraw("Learnable encodings were not run beside the main encoding.")
+    model = next(name for name in TRANSFORMERS if name in set(numbers["model"]))
+    numbers = numbers[numbers["model"] == model]
+    tasks = [task for task in TASKS if task in set(numbers["task"])]
+    most = numbers["task"].value_counts().max()
+    figure = new_figure(4.6 * len(tasks) + 0.6, 1.5 + 0.21 * most)
+    for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
+        _dumbbells(axes, numbers[numbers["task"] == task], results)
+        axes.set_title(f"{TASKS[task]}, {MODELS[model]}")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return Drawing(figure, numbers)
+
+
+def _dumbbells(axes: "Axes", numbers: pd.DataFrame, results: Results) -> None:
+    """A line per dataset, the best for Tab-PET on top."""
+    ordered = numbers.sort_values("tab_pet", kind="stable")
+    places = np.arange(len(ordered))
+    axes.hlines(places, ordered["learnable"], ordered["tab_pet"], color=PALE, linewidth=1.4)
+    marks = (
+        ("tab_pet", "Tab-PET", "o", MAIN, MAIN, 20),
+        ("learnable", "learnable encoding", "s", PAPER, SOFT, 20),
+        ("tab_pet_oracle", "Tab-PET, oracle alpha", "o", "none", WARM, 44),
+    )
+    for column, label, marker, face, edge, size in marks:
+        axes.scatter(
+            ordered[column],
+            places,
+            label=label,
+            marker=marker,
+            s=size,
+            facecolor=face,
+            edgecolor=edge,
+            linewidth=1.1,
+            zorder=3,
+        )
+    axes.set_yticks(places, [shorten(name) for name in ordered["dataset"]])
+    axes.set_ylim(-0.8, len(ordered) - 0.2)
+    axes.tick_params(axis="y", length=0)
+    columns = ["tab_pet", "learnable", "tab_pet_oracle"]
+    percent_axis(axes, "x", ordered[columns].to_numpy().ravel(), "improvement, percent")
+
+
+def draw_size(results: Results) -> Drawing:
+    """Improvement against the number of rows of a dataset (paper, appendix H.5)."""
+    main = results.settings.main_encoding
+    cells = results.cells[results.cells["encoding"] == main]
+    if results.datasets is None or cells.empty:
+        raise NothingToDraw("No dataset has both a size and a run with the main encoding.")
+    rows = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
+    numbers = cells[_CELL_COLUMNS].merge(rows, on="dataset")
+    models = [model for model in TRANSFORMERS if model in set(numbers["model"])]
+    figure = new_figure(max(4.2, 3.3 * len(models)), 3.6)
+    panels = figure.subplots(1, len(models), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, model in zip(panels, models, strict=True):
+        these = numbers[numbers["model"] == model]
+        _size_panel(axes, these, numbers)
+        axes.set_title(f"{MODELS[model]}, {len(these)} datasets\n{_trend(these)}")
+        axes.label_outer()
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return Drawing(figure, numbers)
+
+
+def _size_panel(axes: "Axes", cells: pd.DataFrame, every: pd.DataFrame) -> None:
+    for column, face, edge, label in (
+        ("improvement", MAIN, MAIN, CHOSEN),
+        ("oracle_improvement", "none", WARM, ORACLE),
+    ):
+        axes.scatter(
+            cells["rows"],
+            cells[column],
+            s=20,
+            facecolor=face,
+            edgecolor=edge,
+            linewidth=1,
+            label=label,
+            zorder=3,
+        )
+    count_axis(axes)
+    values = every[["improvement", "oracle_improvement"]].to_numpy().ravel()
+    percent_axis(axes, "y", values, "improvement, percent")
+    axes.set_xlabel("rows of the dataset")
+    for label, (low, high, median) in _thirds(cells).items():
+        axes.plot([low, high], [median, median], color=INK, linewidth=2, label=label, zorder=4)
+
+
+def _thirds(cells: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
+    """Smallest and largest size and the median improvement of three groups of equal count."""
+    known = cells.dropna(subset=["improvement"]).sort_values("rows", kind="stable")
+    if len(known) < 9:
+        return {}
+    names = ("median of a third of the datasets", "_middle", "_large")  # one in the legend
+    groups = np.array_split(np.arange(len(known)), 3)
+    return {
+        name: (
+            float(known["rows"].iloc[group[0]]),
+            float(known["rows"].iloc[group[-1]]),
+            float(known["improvement"].iloc[group].median()),
+        )
+        for name, group in zip(names, groups, strict=True)
+    }
+
+
+def _trend(cells: pd.DataFrame) -> str:
+    """The rank correlation between size and improvement, in words."""
+    from scipy.stats import spearmanr
+
+    known = cells.dropna(subset=["improvement"])
+    if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
+        return "too few for a trend"
+    found = spearmanr(known["rows"], known["improvement"])
+    return f"rank correlation {found.statistic:+.2f}, p = {found.pvalue:.2g}"
+
+
+def draw_alpha_curves(results: Results) -> Drawing:
+    """Improvement over alpha for every dataset, with the chosen alpha marked."""
+    curves = alpha_curves(results)
+    datasets = list(curves["dataset"].unique())
+    n_columns = min(_PANEL_COLUMNS, len(datasets))
+    n_rows = -(-len(datasets) // n_columns)
+    width, height = max(6.5, 2.3 * n_columns), 1.1 + 1.65 * n_rows
+    # Fixed margins in inches: a solver for so many panels takes longer than drawing them.
+    figure = new_figure(width, height, layout=None)
+    figure.subplots_adjust(
+        left=0.85 / width,
+        right=1 - 0.15 / width,
+        bottom=0.6 / height,
+        top=1 - 0.55 / height,
+        wspace=0.32,
+        hspace=0.55,
+    )
+    panels = figure.subplots(n_rows, n_columns, squeeze=False)
+    for axes, dataset in zip(panels.flat, datasets, strict=False):
+        draw_alpha_panel(axes, curves, dataset)
+    for axes in list(panels.flat)[len(datasets) :]:
+        axes.set_axis_off()
+    figure.supxlabel("alpha", fontsize=9, y=0.15 / height)
+    figure.supylabel("improvement, percent", fontsize=9, x=0.2 / width)
+    figure.legend(handles=_curve_handles(curves), loc="upper center", ncols=5)
+    return Drawing(figure, curves)
+
+
+def alpha_curves(results: Results) -> pd.DataFrame:
+    """A row per dataset, model and alpha of the main encoding, averaged over splits."""
+    main = results.settings.main_encoding
+    curves = results.curves[results.curves["encoding"] == main]
+    if curves.empty:
+        raise NothingToDraw(f"No transformer was trained with {encoding_name(main)} encodings.")
+    grouped = curves.groupby(["dataset", "task", "model", "alpha"], sort=False)
+    return pd.DataFrame(
+        {
+            "improvement": grouped["improvement"].mean(),
+            "splits": grouped["split"].nunique(),
+            # In how many splits an alpha was chosen, and by the test rows.
+            "chosen": grouped["chosen"].sum().astype(int),
+            "oracle": grouped["oracle"].sum().astype(int),
+        }
+    ).reset_index()
+
+
+def draw_single_curves(results: Results) -> dict[str, "Figure"]:
+    """The panels of `draw_alpha_curves` one by one, for a page that arranges them itself."""
+    curves = alpha_curves(results)
+    width, height = 2.3, 1.75
+    figures = {}
+    for dataset in curves["dataset"].unique():
+        figure = new_figure(width, height, layout=None)
+        figure.subplots_adjust(
+            left=0.42 / width, right=1 - 0.1 / width, bottom=0.26 / height, top=1 - 0.3 / height
+        )
+        draw_alpha_panel(figure.subplots(), curves, dataset)
+        figures[dataset] = figure
+    return figures
+
+
+def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
+    """One dataset: a line per model over the alphas, evenly spaced as they were listed."""
+    alphas = sorted(curves["alpha"].unique())
+    these = curves[curves["dataset"] == dataset]
+    for place, model in _present_models(curves):
+        line = these[these["model"] == model].sort_values("alpha")
+        at = np.searchsorted(alphas, line["alpha"])
+        axes.plot(
+            at,
+            line["improvement"],
+            color=SERIES[place],
+            linestyle=LINES[place],
+            linewidth=1.3,
+            zorder=3 - 0.1 * place,
+        )
+        for column, size, face in (
+            ("oracle", 7.5, "none"),
+            ("chosen", 4.5, SERIES[place]),
+        ):
+            marked = (line[column] > 0).to_numpy()
+            axes.plot(
+                at[marked],
+                line["improvement"][marked],
+                linestyle="",
+                marker=MARKERS[place],
+                markersize=size,
+                markerfacecolor=face,
+                markeredgecolor=SERIES[place],
+                zorder=4,
+            )
+    percent_axis(axes, "y", [], "")
+    axes.margins(y=0.15)
+    axes.locator_params(axis="y", nbins=4)
+    shown = range(0, len(alphas), 3) if len(alphas) > 5 else range(len(alphas))
+    axes.set_xticks(list(shown), [f"{alphas[i]:g}" for i in shown])
+    axes.set_xlim(-0.4, len(alphas) - 0.6)
+    axes.tick_params(labelsize=7)
+    axes.set_title(shorten(dataset), fontsize=8)
+
+
+def _present_models(curves: pd.DataFrame) -> list[tuple[int, str]]:
+    """Models with their place in the palette, which is the same in every run."""
+    have = set(curves["model"])
+    return [(place, model) for place, model in enumerate(TRANSFORMERS) if model in have]
+
+
+def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:
+    from matplotlib.lines import Line2D
+
+    models = [
+        Line2D([], [], color=SERIES[place], linestyle=LINES[place], label=MODELS[model])
+        for place, model in _present_models(curves)
+    ]
+    marks = [
+        Line2D([], [], color=INK, marker="o", markersize=4.5, linewidth=0, label=CHOSEN),
+        Line2D(
+            [],
+            [],
+            marker="o",
+            markersize=7.5,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            linewidth=0,
+            label=ORACLE,
+        ),
+    ]
+    return [*models, *marks]
+
+
+def draw_rank_heatmap(results: Results) -> Drawing:
+    """The rank of every method on every dataset, the best darkest."""
+    by_task = method_ranks(results)
+    figure_height = sum(1.5 + 0.27 * ranks.shape[1] for ranks in by_task.values())
+    most = max(len(ranks) for ranks in by_task.values())
+    figure = new_figure(2.6 + 0.29 * max(most, 8), figure_height)
+    panels = figure.subplots(len(by_task), 1, squeeze=False)[:, 0]
+    numbers = []
+    for axes, (task, ranks) in zip(panels, by_task.items(), strict=True):
+        _heatmap(axes, ranks, results, most)
+        axes.set_title(f"{TASKS[task]}: rank of each method, 1 is best")
+        long = ranks.rename_axis("dataset").reset_index().melt("dataset", var_name="method")
+        numbers.append(long.rename(columns={"value": "rank"}).assign(task=task))
+    return Drawing(figure, pd.concat(numbers, ignore_index=True))
+
+
+def method_ranks(results: Results) -> dict[str, pd.DataFrame]:
+    """Ranks by task, datasets x methods: transformers and tuned trees, best mean rank first."""
+    found = {}
+    for task in TASKS:
+        scores = results.method_table(task)
+        compared = [method for method in scores if not is_reference(str(method))]
+        ranks = rank_methods(task, scores[compared])
+        if not ranks.table.empty:
+            found[task] = ranks.table[ranks.mean.sort_values(kind="stable").index]
+    if not found:
+        raise NothingToDraw("No dataset has results of two methods to rank.")
+    return found
+
+
+def _heatmap(axes: "Axes", ranks: pd.DataFrame, results: Results, width: int) -> None:
+    """Methods as lines with their mean rank at the end, datasets as columns."""
+    for place, method in enumerate(ranks):
+        for column, rank in enumerate(ranks[method]):
+            _rank_cell(axes, column, place, rank, ranks.shape[1])
+        mean = f"{ranks[method].mean():.2f}"
+        axes.text(len(ranks) + 0.15, place, mean, va="center", fontweight="bold", fontsize=8)
+    axes.text(len(ranks) + 0.15, -0.8, "mean", va="center", fontsize=8)
+    axes.set_yticks(range(ranks.shape[1]), [method_name(str(method)) for method in ranks])
+    names = [shorten(results.short(dataset)) for dataset in ranks.index]
+    axes.set_xticks(range(len(ranks)), names, rotation=90)
+    axes.set_xlim(-0.5, width + 1.2)
+    axes.set_ylim(ranks.shape[1] - 0.5, -0.5)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _rank_cell(axes: "Axes", column: int, place: int, rank: float, n_methods: int) -> None:
+    """A square, darker for a better rank; a dash where the method was not run."""
+    from matplotlib.patches import Rectangle
+
+    if np.isnan(rank):
+        axes.text(column, place, "–", ha="center", va="center", color=SOFT, fontsize=7)
+        return
+    share = (n_methods - rank) / max(1, n_methods - 1)
+    shade = round(share * (len(SHADES) - 1))
+    corner = (column - 0.5, place - 0.5)
+    square = Rectangle(corner, 1, 1, facecolor=SHADES[shade], edgecolor=PAPER, linewidth=0.8)
+    axes.add_patch(square)
+    ink = PAPER if shade >= len(SHADES) - 2 else INK
+    axes.text(column, place, f"{rank:g}", ha="center", va="center", color=ink, fontsize=7)
+
+
+def draw_critical_difference(results: Results) -> Drawing:
+    """Mean ranks of all methods; a bar joins those that Nemenyi's test cannot tell apart."""
+    from scikit_posthocs import critical_difference_diagram
+
+    ranks = pd.concat(method_ranks(results).values())
+    found = critical_difference(ranks, results.settings.level)
+    if found is None:
+        raise NothingToDraw("Fewer than two datasets have results of the same methods.")
+    means = pd.Series(found.mean_ranks, index=[method_name(method) for method in found.methods])
+    p_values = found.p_values.rename(index=method_name, columns=method_name)
+    figure = new_figure(8.2, 1.7 + 0.24 * len(means))
+    axes = figure.subplots()
+    critical_difference_diagram(
+        means,
+        p_values,
+        alpha=found.level,
+        ax=axes,
+        label_fmt_left=f"{{label}}{_GAP}{{rank:.2f}}{_GAP}",
+        label_fmt_right=f"{_GAP}{{rank:.2f}}{_GAP}{{label}}",
+        label_props={"fontsize": 9},
+        marker_props={"color": MAIN, "s": 22},
+        elbow_props={"color": INK, "linewidth": 0.8},
+        crossbar_props={"color": MAIN, "linewidth": 3.5, "solid_capstyle": "butt"},
+        text_h_margin=0.04 * (means.max() - means.min() + 1),
+    )
+    axes.spines["top"].set_visible(True)
+    _distance_ruler(axes, means.iloc[0], found.distance)
+    figure.suptitle(_difference_title(found), x=0.02, ha="left", fontsize=10)
+    return Drawing(figure, _difference_numbers(found))
+
+
+def _distance_ruler(axes: "Axes", start: float, distance: float) -> None:
+    """How far apart two mean ranks must be, above the scale."""
+    axes.plot([start, start + distance], [1.5, 1.5], color=INK, linewidth=1.2, marker="|")
+    axes.text(
+        start + distance, 1.5, f"{_GAP}differ when {distance:.2f} apart", va="center", fontsize=8
+    )
+
+
+def _difference_title(found: CriticalDifference) -> str:
+    left_out = ""
+    if found.sparse:
+        left_out = f"; without {', '.join(method_name(one) for one in found.sparse)}"
+    tested = "" if np.isnan(found.p) else f", Friedman p = {found.p:.2g}"
+    return (
+        f"Mean rank on {found.datasets} datasets, best on the left{tested}{left_out}.\n"
+        "Bars join methods that cannot be told apart."
+    )
+
+
+def _difference_numbers(found: CriticalDifference) -> pd.DataFrame:
+    """Mean ranks and, in further columns, the p-value against each method."""
+    frame = pd.DataFrame({"method": found.methods, "mean_rank": found.mean_ranks})
+    frame["datasets"], frame["critical_difference"] = found.datasets, found.distance
+    against = found.p_values.loc[list(found.methods), list(found.methods)]
+    return frame.join(against.add_prefix("p_").reset_index(drop=True))
+
+
+def draw_time(results: Results) -> Drawing:
+    """Hours by stage: graphs, transformers, trees."""
+    cost = cost_table(results)
+    if cost.reason is not None or not cost.data["hours"].any():
+        raise NothingToDraw("No graph and no run has a time.")
+    hours = cost.data
+    figure = new_figure(7.2, 1.1 + 0.3 * len(hours))
+    axes = figure.subplots()
+    places = np.arange(len(hours))
+    training = hours["stage"].str.startswith("Training")
+    colors = np.where(training, MAIN, SHADES[2]).tolist()
+    axes.barh(places, hours["hours"], color=colors, edgecolor=MAIN, linewidth=0.6, height=0.68)
+    for place, (time, jobs) in enumerate(zip(hours["hours"], hours["timed"], strict=True)):
+        text = f"{_GAP}{duration(time)} in {jobs:,} job{'s' if jobs != 1 else ''}"
+        axes.text(time, place, text, va="center", fontsize=8)
+    axes.set_yticks(places, hours["stage"])
+    axes.set_ylim(len(hours) - 0.4, -0.6)
+    axes.set_xlim(0, hours["hours"].max() * 1.35)
+    axes.set_xlabel("hours")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.set_title(f"{duration(hours['hours'].sum())} of computing, added up over jobs")
+    return Drawing(figure, hours)
+
+
+def duration(hours: float) -> str:
+    """A time in the unit that suits it."""
+    if hours >= 1:
+        return f"{hours:,.1f} h"
+    return f"{hours * 60:.1f} min" if hours >= 1 / 60 else f"{hours * 3600:.1f} s"
+
+
+# By the names in `captions`, which says what they show.
+DRAWERS: dict[str, Callable[[Results], Drawing]] = {
+    "improvement_by_graph": draw_improvement_by_graph,
+    "null_controls": draw_null_controls,
+    "learnable": draw_learnable,
+    "size": draw_size,
+    "critical_difference": draw_critical_difference,
+    "rank_heatmap": draw_rank_heatmap,
+    "alpha_curves": draw_alpha_curves,
+    "graph_entropy": graph_figures.draw_entropy,
+    "graph_histograms": graph_figures.draw_histograms,
+    "graph_boxes": graph_figures.draw_boxes,
+    "graph_scatter": graph_figures.draw_scatter,
+    "time": draw_time,
+}
+
+
+def draw_all(results: Results, folder: Path) -> None:
+    """Write every figure and the numbers behind it."""
+    for name, drawer in DRAWERS.items():
+        save_drawing(draw(drawer, results), folder, name)

@@ -1,0 +1,345 @@
+"""One self-contained page about a run: what was run, what came out, and everything behind it."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tabpet import __version__
+from tabpet.analysis import plot
+from tabpet.analysis.captions import FIGURES
+from tabpet.analysis.coverage import coverage_table, job_outcomes
+from tabpet.analysis.figures import draw_single_curves
+from tabpet.analysis.gains import significance_table
+from tabpet.analysis.headline import Headline, main_effects, p_value, percent
+from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
+from tabpet.analysis.results import Results
+from tabpet.analysis.table import Part
+from tabpet.runs import DEFAULT, TUNED
+
+# What the page's style sheet calls the colours of the figures, so that it can change them.
+_COLOURS = {
+    plot.INK: "ink",
+    plot.SOFT: "soft",
+    plot.RULE: "rule",
+    plot.PAPER: "paper",
+    plot.MAIN: "main",
+    plot.WARM: "warm",
+    plot.PALE: "pale",
+    "#000000": "ink",
+    **{shade: f"shade-{number}" for number, shade in enumerate(plot.SHADES[:-1])},
+}
+_POINT = 4 / 3  # CSS pixels
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """A line of the page's large table."""
+
+    dataset: str
+    task: str
+    model: str
+    encoding: str
+    alpha: str
+    base: float | None
+    base_sd: float | None
+    test: float
+    test_sd: float | None
+    improvement: float | None
+    oracle: float | None
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Jobs of one dataset and model that ended in the same way."""
+
+    dataset: str
+    model: str
+    encodings: str
+    jobs: int
+    outcome: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """One of the large numbers under the headline."""
+
+    value: str
+    label: str
+
+
+def render_page(
+    results: Results,
+    headline: Headline,
+    figures: Mapping[str, str],
+    settings: Mapping[str, Any],
+) -> str:
+    """The page as HTML; `figures` maps names to the SVG that the figure's file holds."""
+    environment = Environment(
+        loader=PackageLoader("tabpet.analysis", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        score=_score, signed=_signed, raw=_raw, headings=_headings, heading_groups=_heading_groups
+    )
+    return environment.get_template("page.html").render(
+        verdict=headline.verdict,
+        lines=[line.partition(": ")[::2] for line in headline.lines],
+        numbers=key_numbers(results),
+        facts=run_facts(results),
+        rows=result_rows(results),
+        main_encoding=encoding_name(results.settings.main_encoding),
+        tasks=TASKS,
+        significance=significance_table(results),
+        coverage=coverage_table(results),
+        failures=failures(results),
+        figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
+        captions=FIGURES,
+        panels=_curve_panels(results),
+        curve_models=[_curve_model(model) for model in results.models],
+        settings=yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True),
+        versions=used_versions(results),
+        version=__version__,
+        style=Markup(_template("page.css")),
+        script=Markup(_template("page.js")),
+    )
+
+
+def _template(name: str) -> str:
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+def run_facts(results: Results) -> str:
+    """What was run, in a sentence."""
+    scores = results.scores
+    if scores.empty:
+        return "Nothing has been run."
+    tasks = pd.Series(results.tasks).value_counts()
+    kinds = " and ".join(f"{tasks[task]} {task}" for task in TASKS if task in tasks)
+    learners = [MODELS.get(model, model) for model in scores["model"].unique()]
+    names = scores["encoding"][~scores["encoding"].isin([TUNED, DEFAULT])].unique()
+    encodings = "; ".join(encoding_name(name) for name in names)
+    parts = [
+        f"{_count(len(results.tasks), 'dataset')} ({kinds})",
+        f"{_count(len(learners), 'learner')} ({', '.join(learners)})",
+        f"{_count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
+        _count(scores["split"].nunique(), "split"),
+        _count(scores["seed"].nunique(), "seed"),
+    ]
+    return ", ".join(parts) + "."
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def key_numbers(results: Results) -> list[KeyNumber]:
+    """The numbers that a reader looks for first, of the first model."""
+    effects = main_effects(results)
+    if not effects:
+        return []
+    first = effects[0]
+    model, encoding = MODELS[first.model], encoding_name(results.settings.main_encoding)
+    numbers = [
+        KeyNumber(str(first.datasets), "datasets with a result"),
+        KeyNumber(
+            percent(first.comparison.summary.median), f"median improvement, {model} with {encoding}"
+        ),
+        KeyNumber(percent(first.oracle_median), "the same with alpha chosen on test rows"),
+    ]
+    numbers += [
+        KeyNumber(percent(control.median), f"the same with {control.kind} encodings")
+        for control in first.controls
+    ]
+    if first.decidable:
+        numbers.append(KeyNumber(p_value(first.p), "Wilcoxon signed-rank, two-sided"))
+    return numbers
+
+
+def result_rows(results: Results) -> list[ResultRow]:
+    """Every model with every encoding on every dataset, then trees and references."""
+    return [*_transformer_rows(results), *_learner_rows(results)]
+
+
+def _transformer_rows(results: Results) -> Iterator[ResultRow]:
+    alphas = results.choices.groupby(["dataset", "model", "encoding"])["alpha"].agg(_alpha_text)
+    for cell in results.cells.to_dict("records"):
+        yield ResultRow(
+            dataset=cell["dataset"],
+            task=cell["task"],
+            model=MODELS[cell["model"]],
+            encoding=encoding_name(cell["encoding"]),
+            alpha=alphas[cell["dataset"], cell["model"], cell["encoding"]],
+            base=cell["base_test"],
+            base_sd=_known(cell["base_sd"]),
+            test=cell["test"],
+            test_sd=_known(cell["test_sd"]),
+            improvement=_known(cell["improvement"]),
+            oracle=_known(cell["oracle_improvement"]),
+            seeds=cell["seeds"],
+        )
+
+
+def _learner_rows(results: Results) -> Iterator[ResultRow]:
+    for row in results.methods.to_dict("records"):
+        model = row["method"].removesuffix(f"-{DEFAULT}").removesuffix(PET)
+        if model in results.models:
+            continue
+        yield ResultRow(
+            dataset=row["dataset"],
+            task=row["task"],
+            model=MODELS.get(model, model),
+            encoding=f"none, {DEFAULT if is_reference(row['method']) else TUNED}",
+            alpha="",
+            base=None,
+            base_sd=None,
+            test=row["test"],
+            test_sd=_known(row["sd"]),
+            improvement=None,
+            oracle=None,
+            seeds=row["seeds"],
+        )
+
+
+def _alpha_text(alphas: pd.Series) -> str:
+    """The chosen alpha, or those of several splits."""
+    return ", ".join(f"{alpha:g}" for alpha in sorted(alphas.unique()))
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def failures(results: Results) -> list[Failure]:
+    """Jobs that did not end well, a line for those that share dataset, model and reason."""
+    jobs = job_outcomes(results.scores)
+    jobs = jobs[jobs["outcome"] != "ok"]
+    grouped = jobs.groupby(["dataset", "model", "outcome", "reason"], sort=False, dropna=False)
+    lines = pd.DataFrame({"jobs": grouped.size(), "encodings": grouped["encoding"].agg(_encodings)})
+    return [
+        Failure(
+            dataset=line["dataset"],
+            model=MODELS.get(line["model"], line["model"]),
+            encodings=line["encodings"],
+            jobs=line["jobs"],
+            outcome=line["outcome"],
+            reason=line["reason"],
+        )
+        for line in lines.reset_index().to_dict("records")
+    ]
+
+
+def _encodings(names: pd.Series) -> str:
+    return "; ".join(encoding_name(name) for name in names.unique())
+
+
+def used_versions(results: Results) -> dict[str, str]:
+    """Packages and devices that the runs name, each with every version that was used."""
+    found: dict[str, set[str]] = {}
+    for text in results.scores["versions"].dropna().unique():
+        for package, version in json.loads(text).items():
+            found.setdefault(package, set()).add(version)
+    devices = set(results.scores["device"].dropna())
+    if devices:
+        found["devices"] = devices
+    return {name: ", ".join(sorted(versions)) for name, versions in sorted(found.items())}
+
+
+def _curve_panels(results: Results) -> list[dict[str, Any]]:
+    """A small figure per dataset."""
+    try:
+        figures = plot.styled(draw_single_curves, results)
+    except plot.NothingToDraw:
+        return []
+    return [
+        {
+            "dataset": dataset,
+            "task": results.tasks[dataset],
+            "svg": Markup(inline_svg(plot.svg_text(figure), f"curve-{number}")),
+        }
+        for number, (dataset, figure) in enumerate(figures.items())
+    ]
+
+
+def _curve_model(model: str) -> dict[str, str]:
+    """A line of the legend of the curves."""
+    place = TRANSFORMERS.index(model)
+    dashes = {"-": "none", "--": "8 4", ":": "2 3"}[plot.LINES[place]]
+    return {"name": MODELS[model], "colour": _COLOURS[plot.SERIES[place]], "dashes": dashes}
+
+
+def _headings(part: Part) -> list[str]:
+    """The names of a table's columns, without the groups that they belong to."""
+    return [name[1] if isinstance(name, tuple) else str(name) for name in part.cells.columns]
+
+
+def _heading_groups(part: Part) -> list[tuple[str, int]]:
+    """Groups of columns with how many columns each has; none for plain headings."""
+    if part.cells.columns.nlevels < 2:
+        return []
+    groups = groupby(part.cells.columns.get_level_values(0))
+    return [(str(name), len(list(members))) for name, members in groups]
+
+
+def inline_svg(svg: str, name: str) -> str:
+    """An SVG file as part of a page: its size free, its ids its own, its colours the page's."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Matplotlib's rule for all elements would reach the rest of the page.
+    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = _own_ids(svg, name)
+    for colour, variable in _COLOURS.items():
+        svg = svg.replace(colour, f"var(--{variable})")
+    width = float(re.search(r'width="([\d.]+)pt"', svg)[1]) * _POINT  # type: ignore[index]
+    opening = re.sub(r' (width|height)="[\d.]+pt"', "", svg[: svg.index(">")])
+    opening += f' style="--natural: {width:.0f}px" role="img" aria-label="{_label(name)}"'
+    return re.sub(r"\n\s*", "\n", opening + svg[svg.index(">") :])
+
+
+def _label(name: str) -> str:
+    return FIGURES[name].title if name in FIGURES else "Improvement over alpha"
+
+
+def _own_ids(svg: str, name: str) -> str:
+    """Keep the ids that something refers to, and make them unique on the page."""
+    used = set(re.findall(r'href="#([^"]+)"', svg)) | set(re.findall(r"url\(#([^)]+)\)", svg))
+
+    def rename(found: re.Match[str]) -> str:
+        return f' id="{name}-{found[1]}"' if found[1] in used else ""
+
+    svg = re.sub(r' id="([^"]+)"', rename, svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
+    return re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+
+
+def _score(value: float | None, task: str) -> str:
+    """A score with the digits that its metric needs."""
+    if value is None:
+        return ""
+    if task == "classification":
+        return f"{value:.4f}"
+    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+def _raw(value: float | None) -> str:
+    """A number for sorting; nothing for one that is missing."""
+    return "" if value is None else repr(float(value))

@@ -1,0 +1,179 @@
+"""What all figures share: a palette that survives grey, axes, empty figures, and saving."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tabpet.analysis.results import Results
+from tabpet.files import write_text
+from tabpet.graphs.figure import save_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The page gives each of these another value in the dark, so nothing is drawn in other colours.
+INK, SOFT, RULE, PAPER = "#1d2730", "#5f6c77", "#d9dfe4", "#ffffff"
+MAIN, WARM, PALE = "#14556b", "#b5651d", "#8fa9b5"
+SHADES = ("#f4f7f8", "#d5e2e7", "#adc7d1", "#7fa8b7", "#4f8599", "#14556b")  # light to dark
+# Told apart by marker and line as well, for readers without colour.
+SERIES = (MAIN, WARM, PALE, INK, SOFT, "#4f8599")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "text.color": INK,
+    "text.parse_math": False,  # a dataset's name may hold dollar signs
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+}
+Drawn = TypeVar("Drawn")
+_LONGEST_NAME = 24
+# Ticks of an axis that is linear up to a number and compressed beyond it.
+_INNER_TICKS = {1: (0.5, 1), 3: (1, 2, 3), 10: (5, 10)}
+_OUTER_TICKS = (3, 10, 30, 100, 300, 1000)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure and the numbers behind it."""
+
+    figure: "Figure"
+    numbers: pd.DataFrame
+
+
+def new_figure(
+    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
+) -> "Figure":
+    """An empty figure, in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout=layout, facecolor=PAPER)
+
+
+def styled(drawer: Callable[[Results], Drawn], results: Results) -> Drawn:
+    """What a drawing function makes, in the project's style."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        return drawer(results)
+
+
+def draw(drawer: Callable[[Results], Drawing], results: Results) -> Drawing:
+    """Draw a figure; missing results become one that says so."""
+    try:
+        return styled(drawer, results)
+    except NothingToDraw as nothing:
+        reason = str(nothing)
+    return styled(lambda _: empty_drawing(reason), results)
+
+
+class NothingToDraw(Exception):
+    """The results that a figure needs were not run; the message says which."""
+
+
+def empty_drawing(reason: str) -> Drawing:
+    """A figure with one sentence in its middle: why there is nothing else."""
+    figure = new_figure(7, 1.1)
+    figure.text(0.5, 0.5, reason, ha="center", va="center", color=SOFT, fontsize=10, wrap=True)
+    return Drawing(figure, pd.DataFrame({"reason": [reason]}))
+
+
+def save_drawing(drawing: Drawing, folder: Path, name: str) -> None:
+    """Write `{name}.svg` and, beside it, `{name}.csv`."""
+    import matplotlib
+
+    # Text stays text: it can be searched, read aloud and is a third of the size.
+    with matplotlib.rc_context({**STYLE, "svg.fonttype": "none"}):
+        save_svg(drawing.figure, folder / f"{name}.svg")
+    write_text(drawing.numbers.to_csv(index=False), folder / f"{name}.csv")
+
+
+def svg_text(figure: "Figure") -> str:
+    """A figure as SVG, in the same form as its file would have."""
+    import matplotlib
+
+    buffer = StringIO()
+    with matplotlib.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": "tabpet"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
+
+
+def shorten(name: str) -> str:
+    """A dataset's name that fits beside an axis."""
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def percent_axis(
+    axes: "Axes", which: Literal["x", "y"], values: Sequence[float] | np.ndarray, label: str
+) -> None:
+    """Mark zero, label ticks in percent, and compress the ends when a few values lie far out."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    (axes.axvline if which == "x" else axes.axhline)(0, color=INK, linewidth=0.9, zorder=1.5)
+    linear = _linear_range(np.asarray(values, dtype=float))
+    if linear is not None:
+        set_scale = axes.set_xscale if which == "x" else axes.set_yscale
+        set_scale("symlog", linthresh=linear, linscale=1.3)
+        axes.autoscale_view(scalex=which == "x", scaley=which == "y")  # margins of this scale
+        ticks = [*_INNER_TICKS[linear], *(t for t in _OUTER_TICKS if t > linear)]
+        axis.set_major_locator(FixedLocator(sorted({0, *ticks, *(-t for t in ticks)})))
+        axis.set_minor_locator(NullLocator())
+        label += f"{' ' if which == 'x' else chr(10)}(compressed beyond ±{linear})"
+    axis.set_major_formatter(FuncFormatter(lambda value, _: signed(value)))
+    axis.set_label_text(label)
+    axes.grid(axis=which)
+
+
+def _linear_range(values: np.ndarray) -> int | None:
+    """Up to where an axis is linear; None when all of it can be."""
+    sizes = np.abs(values[np.isfinite(values)])
+    if not len(sizes):
+        return None
+    usual = float(np.quantile(sizes, 0.75))
+    # The nearest of the sizes that have ticks, on a logarithmic scale.
+    linear = min(_INNER_TICKS, key=lambda size: abs(np.log(size / max(usual, 1e-9))))
+    return linear if sizes.max() > 4 * linear else None
+
+
+def spread_points(values: np.ndarray, width: float) -> np.ndarray:
+    """Offsets that keep points apart and are the same in every run: by rank, low-discrepancy."""
+    ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable")
+    return width * (2 * ((ranks * 0.618034) % 1) - 1)
+
+
+def signed(value: float) -> str:
+    """A number with its sign, and no more digits than it needs."""
+    return "0" if value == 0 else f"{value:+,g}".replace("-", "−")
+
+
+def count_axis(axes: "Axes") -> None:
+    """A logarithmic x axis for counts, labelled with whole numbers."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

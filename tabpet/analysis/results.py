@@ -1,0 +1,201 @@
+"""All results of a run as tables in memory: what every table, figure and page is made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from tabpet.analysis.names import METHODS, PET, TRANSFORMERS
+from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
+from tabpet.config import AnalysisSettings
+from tabpet.runs import DEFAULT, TUNED, read_runs
+
+METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
+FAILURE_COLUMNS = [
+    "dataset", "split", "model", "encoding", "seed", "alpha", "status", "reason",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Results:
+    """Runs, the choices made from them, and the scores of whole methods.
+
+    `scores`: all runs. `choices`: a row per dataset, split, model and encoding (fields of
+    `Choice`). `curves`: the same per alpha. `methods`: a row per dataset and method, averaged over
+    splits. `failures`: runs that are not ok. `graphs` and `datasets`: the tables of these names,
+    where they were made.
+    """
+
+    scores: pd.DataFrame
+    choices: pd.DataFrame
+    curves: pd.DataFrame
+    methods: pd.DataFrame
+    failures: pd.DataFrame
+    graphs: pd.DataFrame | None = None
+    datasets: pd.DataFrame | None = None
+    settings: AnalysisSettings = field(default_factory=AnalysisSettings)
+    abbreviations: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def build(
+        cls,
+        scores: pd.DataFrame,
+        settings: AnalysisSettings | None = None,
+        abbreviations: Mapping[str, str] | None = None,
+        graphs: pd.DataFrame | None = None,
+        datasets: pd.DataFrame | None = None,
+    ) -> "Results":
+        """Make all choices from a frame of runs (columns of `tabpet.runs.SCHEMA`)."""
+        settings = settings or AnalysisSettings()
+        choices, curves = choose_alphas(scores)
+        failed = scores[scores["status"] != "ok"]
+        return cls(
+            scores=scores,
+            choices=choices,
+            curves=curves,
+            methods=_method_scores(scores, choices, settings.main_encoding),
+            failures=failed[FAILURE_COLUMNS].reset_index(drop=True),
+            graphs=graphs,
+            datasets=datasets,
+            settings=settings,
+            abbreviations=dict(abbreviations or {}),
+        )
+
+    @classmethod
+    def load(
+        cls,
+        scores_path: Path,
+        settings: AnalysisSettings | None = None,
+        abbreviations: Mapping[str, str] | None = None,
+        graphs_path: Path | None = None,
+        datasets_path: Path | None = None,
+    ) -> "Results":
+        """Read `scores.parquet`, and `tables/graphs.csv` and `tables/datasets.csv` if given."""
+        tables = [_read_table(path) for path in (graphs_path, datasets_path)]
+        return cls.build(read_runs(scores_path), settings, abbreviations, *tables)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Choices averaged over splits: a row per dataset, model and encoding."""
+        return average_splits(self.choices)
+
+    @cached_property
+    def tasks(self) -> dict[str, str]:
+        """The task of every dataset of the run, in the order of the scores."""
+        named = self.scores.drop_duplicates("dataset")
+        return dict(zip(named["dataset"], named["task"], strict=True))
+
+    def datasets_of(self, task: str) -> list[str]:
+        """The datasets of one task, or of both for `all`."""
+        return [name for name, kind in self.tasks.items() if task in (kind, "all")]
+
+    def gains(self, model: str, encoding: str, task: str) -> pd.DataFrame:
+        """Improvements of one cell per dataset of the task; an empty line where it failed.
+
+        Datasets that the model skips, or that the cell was not planned for, have no line.
+        """
+        cells = self.cells
+        mine = cells[(cells["model"] == model) & (cells["encoding"] == encoding)]
+        planned = self._planned.get((model, encoding), set())
+        datasets = [name for name in self.datasets_of(task) if name in planned]
+        return mine.set_index("dataset")[["improvement", "oracle_improvement"]].reindex(datasets)
+
+    @cached_property
+    def _planned(self) -> dict[tuple[str, str], set[str]]:
+        runs = self.scores[self.scores["status"] != "skipped"]
+        grouped = runs.groupby(["model", "encoding"])["dataset"]
+        return {(str(model), str(encoding)): set(names) for (model, encoding), names in grouped}
+
+    def encodings_of(self, model: str) -> list[str]:
+        """The encodings that a model has choices for, in the order of the scores."""
+        return list(self.cells[self.cells["model"] == model]["encoding"].unique())
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The transformers that have choices."""
+        return [name for name in TRANSFORMERS if (self.choices["model"] == name).any()]
+
+    def method_table(self, task: str, column: str = "test") -> pd.DataFrame:
+        """Datasets x methods of one task, in the order of the main table."""
+        mine = self.methods[self.methods["task"] == task]
+        table = mine.pivot_table(index="dataset", columns="method", values=column)
+        order = [name for name in mine["method"].unique() if name in table]
+        ranked = [name for name in METHODS if name in order]
+        return table.reindex(
+            index=[name for name in self.datasets_of(task) if name in table.index],
+            columns=[*ranked, *(name for name in order if name not in ranked)],
+        ).astype(float)
+
+    def short(self, dataset: str) -> str:
+        """The abbreviation of a dataset, or its name where the catalog has none."""
+        return self.abbreviations.get(dataset, dataset)
+
+
+def _read_table(path: Path | None) -> pd.DataFrame | None:
+    """A CSV table; none where there is no path, or no line was written yet."""
+    if path is None or not Path(path).read_text(encoding="utf-8").strip():
+        return None
+    return pd.read_csv(path)
+
+
+def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:
+    """Test scores of methods: trees, references, and transformers without and with Tab-PET."""
+    cells = average_splits(choices[choices["encoding"] == encoding])
+    shared = ["dataset", "task", "seeds", "splits"]
+    plain = cells[[*shared, "base_test", "base_sd"]].set_axis([*shared, "test", "sd"], axis=1)
+    tab_pet = cells[[*shared, "test", "test_sd", "oracle_test"]]
+    parts = [
+        _learner_scores(scored_runs(scores)),
+        plain.assign(method=cells["model"]),
+        tab_pet.set_axis([*shared, "test", "sd", "oracle"], axis=1).assign(
+            method=cells["model"] + PET
+        ),
+    ]
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return pd.DataFrame(columns=METHOD_COLUMNS)
+    frame = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
+    return _in_order(frame, list(scores["dataset"].unique()))
+
+
+def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """Tuned trees under their name, plain references as `<name>-default`, linear as `linear`."""
+    learners = runs[~runs["model"].isin(TRANSFORMERS) & runs["encoding"].isin([TUNED, DEFAULT])]
+    if learners.empty:
+        return pd.DataFrame(columns=METHOD_COLUMNS)
+    plain = (learners["encoding"] == DEFAULT) & (learners["model"] != "linear")
+    method = learners["model"].where(~plain, learners["model"] + f"-{DEFAULT}")
+    by_split = learners.assign(method=method).groupby(
+        ["dataset", "task", "method", "split"], sort=False
+    )
+    frame = pd.DataFrame(
+        {
+            "test": by_split["test_score"].mean(),
+            "variance": by_split["test_score"].var(ddof=1),
+            "seeds": by_split["seed"].nunique(),
+        }
+    ).reset_index()
+    grouped = frame.groupby(["dataset", "task", "method"], sort=False)
+    return pd.DataFrame(
+        {
+            "test": grouped["test"].mean(),
+            "sd": grouped["variance"].mean() ** 0.5,
+            "seeds": grouped["seeds"].min(),
+            "splits": grouped["split"].nunique(),
+        }
+    ).reset_index()
+
+
+def _in_order(frame: pd.DataFrame, datasets: list[str]) -> pd.DataFrame:
+    """Datasets as they stand in the scores, methods as in the main table."""
+    known = [*METHODS, *sorted(set(frame["method"]) - set(METHODS))]
+    position = {name: place for place, name in enumerate(known)}
+    order = pd.DataFrame(
+        {
+            "dataset": frame["dataset"].map({name: i for i, name in enumerate(datasets)}),
+            "method": frame["method"].map(position),
+        }
+    ).sort_values(["dataset", "method"])
+    return frame.loc[order.index].reset_index(drop=True)

@@ -1,0 +1,148 @@
+"""The choice of alpha: by the validation score, with the test-chosen figure beside it.
+
+The unit of choice is a cell: one dataset, split, model and encoding, over all its seeds. Random,
+shuffled and learnable encodings go through the same choice.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pandas as pd
+
+from tabpet.stats.improvement import improvement
+from tabpet.stats.rounding import SAME
+
+CELL = ["dataset", "split", "model", "encoding"]
+CURVE_COLUMNS = [
+    *CELL, "task", "alpha", "val", "test", "test_sd", "seeds", "improvement", "chosen", "oracle",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one cell gives: its baseline, the chosen alpha, and the alpha that the test likes best.
+
+    Scores are means over seeds; spreads are sample standard deviations, not a number for one seed.
+    """
+
+    dataset: str
+    split: int
+    model: str
+    encoding: str
+    task: str
+    alpha: float
+    oracle_alpha: float
+    base_val: float
+    base_test: float
+    base_sd: float
+    val: float
+    test: float
+    test_sd: float
+    oracle_test: float
+    oracle_sd: float
+    seeds: int
+    improvement: float
+    oracle_improvement: float
+
+
+CHOICE_COLUMNS = [field.name for field in fields(Choice)]
+
+
+def scored_runs(scores: pd.DataFrame) -> pd.DataFrame:
+    """The runs that have both scores: finished ones, and those that a time limit cut short."""
+    both = scores["val_score"].notna() & scores["test_score"].notna()
+    usable = scores[both & scores["status"].isin(["ok", "timeout"])]
+    finite = np.isfinite(usable["val_score"]) & np.isfinite(usable["test_score"])
+    return usable[finite]
+
+
+def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Choices, a row per cell, and the curves over alpha that they were made from."""
+    curves = _curves(scored_runs(scores))
+    base, chosen, oracle = (
+        curves[rows].set_index(CELL)
+        for rows in (curves["alpha"] == 0, curves["chosen"], curves["oracle"])
+    )
+    choices = pd.DataFrame(
+        {
+            "task": base["task"],
+            "alpha": chosen["alpha"],
+            "oracle_alpha": oracle["alpha"],
+            "base_val": base["val"],
+            "base_test": base["test"],
+            "base_sd": base["test_sd"],
+            "val": chosen["val"],
+            "test": chosen["test"],
+            "test_sd": chosen["test_sd"],
+            "oracle_test": oracle["test"],
+            "oracle_sd": oracle["test_sd"],
+            "seeds": base["seeds"],
+            "improvement": chosen["improvement"],
+            "oracle_improvement": oracle["improvement"],
+        },
+        index=base.index,
+    )
+    return choices.reset_index()[CHOICE_COLUMNS], curves
+
+
+def _curves(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds for every alpha of every cell that has a candidate."""
+    shared = _shared_alphas(runs[runs["alpha"].notna()])
+    grouped = shared.groupby([*CELL, "task", "alpha"], sort=False)
+    curves = grouped.agg(
+        val=("val_score", "mean"),
+        test=("test_score", "mean"),
+        test_sd=("test_score", lambda scores: scores.std(ddof=1)),
+        seeds=("seed", "nunique"),
+    ).reset_index()
+    # Cells in the order of the runs, alphas ascending.
+    curves["place"] = curves.groupby(CELL, sort=False).ngroup()
+    curves = curves.sort_values(["place", "alpha"], ignore_index=True)
+    curves = curves[curves.groupby(CELL)["alpha"].transform("size") > 1].reset_index(drop=True)
+    base = curves["test"].where(curves["alpha"] == 0).groupby(curves["place"]).transform("first")
+    curves["improvement"] = np.where(
+        curves["task"] == "classification",
+        improvement("classification", base, curves["test"]),
+        improvement("regression", base, curves["test"]),
+    )
+    # NOTE[AUTHORS]: the released code reports what is called oracle here, as the result.
+    curves["chosen"], curves["oracle"] = _is_best(curves, "val"), _is_best(curves, "test")
+    return curves[CURVE_COLUMNS]
+
+
+def _shared_alphas(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs of finished seeds, at the alphas that every finished seed of the cell has.
+
+    A seed has finished when it has the baseline and at least one other alpha.
+    """
+    seed = [runs[name] for name in (*CELL, "seed")]
+    has_base = (runs["alpha"] == 0).groupby(seed).transform("any")
+    has_other = (runs["alpha"] > 0).groupby(seed).transform("any")
+    finished = runs[has_base & has_other]
+    seeds = finished.groupby(CELL)["seed"].transform("nunique")
+    return finished[finished.groupby([*CELL, "alpha"])["seed"].transform("nunique") == seeds]
+
+
+def _is_best(curves: pd.DataFrame, column: str) -> pd.Series:
+    """Whether a row is its cell's best; alpha 0 is no candidate, of equals the smallest alpha wins.
+
+    Means that differ by rounding alone are equal.
+    """
+    sign = np.where(curves["task"] == "classification", 1, -1)
+    score = (curves[column] * sign).where(curves["alpha"] > 0)
+    best = score.groupby(curves["place"]).transform("max")
+    near = score >= best - SAME * best.abs()
+    return near & (near.groupby(curves["place"]).cumsum() == 1)
+
+
+def average_splits(choices: pd.DataFrame) -> pd.DataFrame:
+    """A row per dataset, model and encoding: choices averaged over the splits of a dataset."""
+    means = ["base_test", "test", "oracle_test", "improvement", "oracle_improvement"]
+    spreads = ["base_sd", "test_sd", "oracle_sd"]
+    grouped = choices.groupby(["dataset", "task", "model", "encoding"], sort=False)
+    frame = grouped[means].mean()
+    for name in spreads:
+        # Within splits: the difference between splits is not the spread of a seed.
+        frame[name] = np.sqrt(choices[name].pow(2).groupby(grouped.ngroup()).mean().to_numpy())
+    frame["seeds"], frame["splits"] = grouped["seeds"].min(), grouped["split"].nunique()
+    return frame.reset_index()

@@ -1,0 +1,43 @@
+"""Statistics over datasets. Every result says how many datasets it used and what was decided."""
+
+from tabpet.stats.bayes import BayesianSignedRank, bayesian_signed_rank
+from tabpet.stats.bootstrap import BootstrapInterval, bootstrap
+from tabpet.stats.compare import Comparison, compare
+from tabpet.stats.corrections import holm
+from tabpet.stats.improvement import (
+    Summary,
+    WinRate,
+    higher_wins,
+    improvement,
+    summarize,
+    win_rate,
+)
+from tabpet.stats.outliers import OutlierExclusion, exclude_outliers
+from tabpet.stats.ranks import CriticalDifference, Ranks, critical_difference, rank_methods
+from tabpet.stats.signed_rank import HodgesLehmann, Wilcoxon, hodges_lehmann, wilcoxon
+
+__all__ = [
+    "BayesianSignedRank",
+    "BootstrapInterval",
+    "Comparison",
+    "CriticalDifference",
+    "HodgesLehmann",
+    "OutlierExclusion",
+    "Ranks",
+    "Summary",
+    "Wilcoxon",
+    "WinRate",
+    "bayesian_signed_rank",
+    "bootstrap",
+    "compare",
+    "critical_difference",
+    "exclude_outliers",
+    "higher_wins",
+    "hodges_lehmann",
+    "holm",
+    "improvement",
+    "rank_methods",
+    "summarize",
+    "wilcoxon",
+    "win_rate",
+]

@@ -1,0 +1,82 @@
+"""How much better one learner is than another: per dataset, and summed up over datasets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tabpet.stats.rounding import SAME
+
+
+def improvement(
+    task: str, base: float | pd.Series | np.ndarray, score: float | pd.Series | np.ndarray
+) -> np.ndarray:
+    """Percent by which `score` is better than `base`, whatever the direction of the metric.
+
+    Not a number where the base is 0: there is nothing to compare with.
+    """
+    base, score = np.asarray(base, dtype=float), np.asarray(score, dtype=float)
+    gain = score - base if task == "classification" else base - score
+    base, gain = np.broadcast_arrays(base, gain)
+    out = np.full(base.shape, np.nan)
+    return 100 * np.divide(gain, base, out=out, where=base != 0)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Improvements over datasets, in percent. Not a number where no dataset has one."""
+
+    datasets: int  # with a number
+    missing: int
+    mean: float
+    median: float
+    minimum: float
+    positive_rate: float  # percent of datasets above 0
+
+
+def summarize(percent: pd.Series | np.ndarray) -> Summary:
+    """Sum up the improvements of datasets; those without a number are counted and left out."""
+    values = np.asarray(percent, dtype=float)
+    known = values[np.isfinite(values)]
+    missing = len(values) - len(known)
+    if not len(known):
+        return Summary(0, missing, np.nan, np.nan, np.nan, np.nan)
+    return Summary(
+        datasets=len(known),
+        missing=missing,
+        mean=float(np.mean(known)),
+        median=float(np.median(known)),
+        minimum=float(np.min(known)),
+        positive_rate=float(100 * np.mean(known > 0)),
+    )
+
+
+@dataclass(frozen=True)
+class WinRate:
+    """How often one learner beats another on the same dataset."""
+
+    datasets: int  # that have both
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def percent(self) -> float:
+        """Strict wins in percent of all datasets that have both; a tie is no win."""
+        return 100 * self.wins / self.datasets if self.datasets else float("nan")
+
+
+def win_rate(task: str, score: pd.Series | np.ndarray, other: pd.Series | np.ndarray) -> WinRate:
+    """Head to head on the datasets that have both scores."""
+    sign = 1 if task == "classification" else -1
+    return higher_wins(sign * np.asarray(score, dtype=float), sign * np.asarray(other, dtype=float))
+
+
+def higher_wins(value: pd.Series | np.ndarray, other: pd.Series | np.ndarray) -> WinRate:
+    """Head to head where more is better, as it is of improvements."""
+    ours, theirs = np.asarray(value, dtype=float), np.asarray(other, dtype=float)
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    ours, theirs = ours[both], theirs[both]
+    equal = np.isclose(ours, theirs, rtol=SAME, atol=0)
+    wins, ties = int(((ours > theirs) & ~equal).sum()), int(equal.sum())
+    return WinRate(len(ours), wins, ties, len(ours) - wins - ties)

@@ -1,0 +1,104 @@
+"""Ranks of methods over datasets, and the distance from which two mean ranks differ."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scikit_posthocs
+from scipy import stats
+
+from tabpet.stats.rounding import on_grid
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Rank 1 is best; a method is ranked among those that a dataset has."""
+
+    table: pd.DataFrame  # datasets x methods; not a number where a method was not run
+    mean: pd.Series  # over the datasets of a method
+    datasets: pd.Series  # how many those are
+
+
+def rank_methods(task: str, scores: pd.DataFrame) -> Ranks:
+    """Rank the methods (columns) on every dataset (row); equal scores share their mean rank.
+
+    A dataset with a single method ranks nothing and is left out.
+    """
+    rounded = _rounded_rows(scores)
+    table = rounded[rounded.notna().sum(axis=1) > 1].rank(
+        axis=1, ascending=task == "regression", method="average"
+    )
+    return Ranks(table, table.mean(), table.notna().sum())
+
+
+@dataclass(frozen=True)
+class CriticalDifference:
+    """Friedman's test over all methods, and Nemenyi's distance between two mean ranks."""
+
+    methods: tuple[str, ...]  # by mean rank, best first
+    mean_ranks: tuple[float, ...]
+    datasets: int  # that have all of these methods
+    incomplete: tuple[str, ...]  # datasets that were left out
+    sparse: tuple[str, ...]  # methods that were left out: missing on half of the datasets or more
+    statistic: float  # Friedman; not a number below three methods
+    p: float
+    level: float
+    distance: float
+    p_values: pd.DataFrame  # Nemenyi, between two methods
+    groups: tuple[tuple[str, ...], ...]  # neighbours that do not differ, as in the diagram
+
+
+def critical_difference(ranks: pd.DataFrame, level: float = 0.05) -> CriticalDifference | None:
+    """Compare all methods (columns) over datasets (rows); smaller is better, as ranks are.
+
+    Methods that half of the datasets lack are left out first, then datasets that lack a method.
+    None when fewer than two methods or datasets are left.
+    """
+    sparse = [str(name) for name in ranks if ranks[name].isna().mean() >= 0.5]
+    kept = ranks.drop(columns=sparse)
+    complete = kept.dropna()
+    n, k = complete.shape
+    if n < 2 or k < 2:
+        return None
+    within = _rounded_rows(complete).rank(axis=1)
+    means = pd.Series(within.mean()).sort_values(kind="stable")
+    statistic, p = _friedman(within)
+    quantile = stats.studentized_range.ppf(1 - level, k, np.inf)
+    distance = float(quantile / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+    return CriticalDifference(
+        methods=tuple(means.index),
+        mean_ranks=tuple(map(float, means)),
+        datasets=n,
+        incomplete=tuple(map(str, kept.index.difference(complete.index, sort=False))),
+        sparse=tuple(sparse),
+        statistic=statistic,
+        p=p,
+        level=level,
+        distance=distance,
+        p_values=scikit_posthocs.posthoc_nemenyi_friedman(within),
+        groups=_groups(means, distance),
+    )
+
+
+def _rounded_rows(table: pd.DataFrame) -> pd.DataFrame:
+    rows = [on_grid(row) for row in table.to_numpy(dtype=float)]
+    return pd.DataFrame(rows, index=table.index, columns=table.columns, dtype=float)
+
+
+def _friedman(ranks: pd.DataFrame) -> tuple[float, float]:
+    if ranks.shape[1] < 3:
+        return float("nan"), float("nan")
+    if (ranks.max(axis=1) == ranks.min(axis=1)).all():
+        return 0.0, 1.0  # every dataset has all methods equal: SciPy would divide by zero
+    statistic, p = stats.friedmanchisquare(*(ranks[name] for name in ranks))
+    return float(statistic), float(p)
+
+
+def _groups(means: pd.Series, distance: float) -> tuple[tuple[str, ...], ...]:
+    """The longest runs of neighbouring methods whose ends are no farther apart than `distance`."""
+    groups: list[tuple[str, ...]] = []
+    for start, first in enumerate(means):
+        members = tuple(means.index[start:][means.iloc[start:] - first <= distance])
+        if len(members) > 1 and not (groups and set(members) <= set(groups[-1])):
+            groups.append(members)
+    return tuple(groups)

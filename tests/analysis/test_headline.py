@@ -1,0 +1,205 @@
+"""What a run says about itself, in every situation that it can end in."""
+
+import pytest
+
+from tabpet.analysis.headline import (
+    fewest_datasets,
+    gains_over,
+    headline,
+    listed,
+    p_value,
+    percent,
+    share,
+)
+from tabpet.analysis.results import Results
+from tabpet.runs import Run, runs_frame
+from tests.analysis import grid
+
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+def cell(dataset: str, gain: float, oracle: float, encoding="spearman", model="saint") -> list[Run]:
+    """A classification cell with base 0.5: alpha 1 is chosen and gains, alpha 2 is the oracle's."""
+    test = {0.0: 0.5, 1.0: 0.5 * (1 + gain / 100), 2.0: 0.5 * (1 + oracle / 100)}
+    return [
+        Run(dataset, 42, model, encoding, seed, "classification", alpha, float(alpha == 1), score)
+        for alpha, score in test.items()
+        for seed in (1, 2)
+    ]
+
+
+def tree(dataset: str, score: float, model="xgboost") -> Run:
+    return Run(dataset, 42, model, "tuned", 1, "classification", None, score, score)
+
+
+def run_of(gains: list[float], *, random: list[float] | None = None, **kinds) -> list[Run]:
+    """A run of SAINT on as many datasets as there are gains; the oracle adds one percent."""
+    columns = {"spearman": gains, **({"spearman-random": random} if random else {})}
+    columns |= {f"spearman-{kind}": values for kind, values in kinds.items()}
+    return [
+        run
+        for encoding, values in columns.items()
+        for number, gain in enumerate(values)
+        for run in cell(f"d{number}", gain, gain + 1, encoding)
+    ]
+
+
+def told(runs: list[Run]):
+    return headline(Results.build(runs_frame(runs)))
+
+
+def line(found, label: str) -> str:
+    [text] = [text for text in found.lines if text.startswith(f"{label}: ")]
+    return text.replace(SPACE, " ")
+
+
+SEVEN = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+def test_a_gain_without_controls_says_that_it_has_none():
+    found = told(run_of(SEVEN))
+    assert found.verdict.replace(SPACE, " ") == (
+        "Spearman encodings help SAINT (+4.00 %), but no encodings without structure were run to "
+        "compare with."
+    )
+    effect = line(found, "SAINT")
+    assert "median +4.00 %, mean +4.00 %" in effect
+    assert "better on 7 of 7 datasets" in effect
+    assert "Wilcoxon p = 0.016;" in effect  # 2 / 2^7 = 0.015625
+    assert "cannot be told from a gain by choosing" in line(found, "Null controls")
+    assert line(found, "Oracle").endswith("a median of +5.00 % for SAINT (instead of +4.00 %).")
+    assert line(found, "Trees") == "Trees: no tuned ones were run to compare with."
+    assert line(found, "Coverage") == "Coverage: 14 of 14 jobs finished."
+
+
+def test_a_gain_that_random_encodings_have_too_is_not_one_of_structure():
+    # Differences of 0.1, -0.1, 0.2, -0.2 and so on: no sign of a lead.
+    random = [g + d for g, d in zip(SEVEN, (0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.4), strict=True)]
+    found = told(run_of(SEVEN, random=random))
+    assert "help SAINT" in found.verdict and "but not clearly more than" in found.verdict
+    assert "is not clearly ahead of random ones in SAINT (p = " in line(found, "Null controls")
+
+
+def test_a_gain_beyond_all_controls_is_one_of_structure():
+    found = told(run_of(SEVEN, random=[0.0] * 7, shuffled=[-1.0] * 7))
+    assert "and more than encodings without structure do" in found.verdict
+    controls = line(found, "Null controls")
+    assert "SAINT random 0 %, shuffled −1.00 %" in controls
+    # Both p-values are 0.015625, so Holm doubles them.
+    assert "ahead of all of them (p at most 0.031)" in controls
+    assert "and up to +1.00 % for random encodings" in line(found, "Oracle")
+
+
+def test_one_control_that_keeps_up_is_enough_for_doubt():
+    found = told(run_of(SEVEN, random=[0.0] * 7, shuffled=SEVEN))
+    assert "but not clearly more than" in found.verdict
+    assert "not clearly ahead of shuffled ones in SAINT" in line(found, "Null controls")
+
+
+def test_no_clear_effect_and_harm():
+    mixed = told(run_of([1.0, -1.5, 2.0, -2.5, 3.0, -3.5, 0.5]))
+    assert "have no clear effect on SAINT (+0.50 %)" in mixed.verdict.replace(SPACE, " ")
+    harm = told(run_of([-gain for gain in SEVEN], random=[0.0] * 7))
+    assert harm.verdict.startswith("Spearman encodings make SAINT (−4.00")
+    assert harm.verdict.endswith("worse.")
+
+
+def test_several_models_are_told_apart_and_corrected_together():
+    runs = run_of(SEVEN)
+    runs += [
+        run
+        for number, gain in enumerate([1.0, -1.5, 2.0, -2.5, 3.0, -3.5, 0.5])
+        for run in cell(f"d{number}", gain, gain, model="ft_transformer")
+    ]
+    found = told(runs)
+    assert "help SAINT" in found.verdict
+    assert "; Spearman encodings have no clear effect on FT-Transformer" in found.verdict
+    # Twice 0.015625, for two models.
+    assert "Wilcoxon p = 0.031 (Holm over 2 models)" in line(found, "SAINT")
+
+
+def test_too_few_datasets_get_no_verdict_and_no_test():
+    found = told(run_of([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert found.verdict.startswith("Too few datasets to tell: on 5, ")
+    assert "fewer than 6 can be significant" in found.verdict
+    effect = line(found, "SAINT")
+    assert "from +1.00 % to +5.00 %" in effect
+    assert "p =" not in effect and "interval" not in effect
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"), [(2.0, "2.00 % better"), (-2.0, "2.00 % worse"), (0.0, "the same")]
+)
+def test_one_dataset_cannot_tell(gain, words):
+    found = told(run_of([gain]))
+    assert found.verdict == (
+        f"One dataset cannot tell: on d0, SAINT did {words} with Spearman encodings."
+    )
+    assert line(found, "SAINT").endswith("on one dataset, so nothing to test.")
+
+
+def test_nothing_at_all_trees_alone_and_failures():
+    assert told([]).verdict.startswith("No answer yet")
+    assert told([]).lines == ("Coverage: no run has been collected.",)
+    trees = told([tree("d0", 0.9), tree("d0", 0.8, "catboost")])
+    assert trees.verdict.startswith("No answer yet")
+    assert trees.lines[0] == "Trees: results exist for XGBoost and CatBoost."
+    failed = Run("d0", 1, "saint", "spearman", 1, "regression", status="error", reason="broken")
+    assert told([failed]).lines == ("Coverage: 0 of 1 jobs finished; 1 failed.",)
+
+
+def test_trees_are_compared_on_shared_datasets():
+    runs = run_of(SEVEN) + [tree(f"d{number}", 0.512) for number in range(6)]  # 2.4 percent
+    found = told(runs)
+    assert line(found, "Trees").startswith(
+        "Trees: SAINT with encodings is better than tuned XGBoost on 4 of 6 datasets (p = "
+    )
+    gains = gains_over(Results.build(runs_frame(runs)), "saint+pet", "xgboost")
+    assert gains["d0"] == pytest.approx(100 * (0.505 - 0.512) / 0.512)
+
+
+def test_learned_encodings_are_mentioned():
+    found = told(run_of(SEVEN, learnable=[0.5] * 7))
+    assert line(found, "Learned encodings") == (
+        "Learned encodings: median +0.50 % in SAINT at the same width; Spearman is ahead on 7 of 7 "
+        "datasets (p = 0.016)."
+    )
+
+
+def test_the_full_grid_and_what_is_left_after_a_bad_week():
+    found = headline(grid.full_results())
+    assert "FT-Transformer (+1.43" in found.verdict
+    effect = line(found, "FT-Transformer")
+    assert "better on 46 of 50 datasets" in effect  # 96 % of 25 and 88 % of 25 in the paper
+    assert "34 of 50 datasets" in line(found, "Trees")  # 56 % and 80 % against XGBoost
+    broken = told(grid.broken_runs())
+    assert "of 49 datasets" in line(broken, "FT-Transformer")
+    assert "CatBoost" not in line(broken, "Trees")
+    assert "1 cut by a time limit, 1 out of memory" in line(broken, "Coverage")
+
+
+def test_every_line_has_a_label():
+    for found in (headline(grid.full_results()), told(run_of([1.0])), told([])):
+        for text in found.lines:
+            label, colon, rest = text.partition(": ")
+            assert label and colon and rest and len(label) < 20
+
+
+def test_words_for_numbers():
+    values = (1.234, -0.001, -12.34, float("nan"))
+    assert [percent(value).replace(SPACE, " ") for value in values] == [
+        "+1.23 %", "0 %", "−12.3 %", "unknown",
+    ]  # fmt: skip
+    assert [p_value(p).replace(SPACE, " ") for p in (0.5, 1e-9, float("nan"))] == [
+        "p = 0.5", "p < 0.0001", "p unknown",
+    ]  # fmt: skip
+    assert [share(p).replace(SPACE, " ") for p in (1.0, 0.0, 0.5)] == [
+        "over 99 %", "under 1 %", "50 %",
+    ]  # fmt: skip
+    assert [listed(words) for words in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+
+
+def test_six_pairs_are_the_fewest_for_five_percent():
+    # Two-sided, all pairs on one side: 2 / 2^5 = 0.0625, 2 / 2^6 = 0.03125.
+    assert fewest_datasets(0.05) == 6
+    assert fewest_datasets(0.25) == 3
