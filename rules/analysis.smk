@@ -1,5 +1,6 @@
 # From runs to conclusions: scores, tables, figures and the page. `partial` makes them of what exists.
 
+
 rule collect_dataset:
     input:
         lambda wildcards: run_files(wildcards.dataset),

@@ -105,18 +105,6 @@ def run_files(dataset):
     ]
 
 
-def training_settings(wildcards):
-    """What decides the result of one training job."""
-    return {
-        "model": getattr(settings.model_settings, wildcards.model).model_dump(
-            mode="json"
-        ),
-        "training": settings.training.model_dump(mode="json"),
-        "alphas": settings.alphas,
-        "batch_size": catalog[wildcards.dataset].batch_size_of(wildcards.model),
-    }
-
-
 def training_memory(wildcards, attempt):
     """Memory in MB: tokens of all alphas, and SAINT's row block, whose weights grow as d squared."""
     features = catalog[wildcards.dataset].n_features or 100

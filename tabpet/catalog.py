@@ -35,7 +35,7 @@ class CatalogRow(BaseModel):
     n_features: int | None = Field(None, ge=1)
     n_categorical: int | None = Field(None, ge=0)
     batch_size: int = Field(32, ge=1)  # FT-Transformer and TabTransformer
-    batch_size_saint: int | None = Field(None, ge=1)  # None: 256, or 64 above 100 features
+    batch_size_saint: int | None = Field(None, ge=1)  # None: by the number of features
     notears_lambdas: tuple[float, ...] = ()  # empty: the configured grid
     groups: tuple[str, ...] = ()
 
@@ -60,12 +60,9 @@ class CatalogRow(BaseModel):
             raise ValueError("`target` is missing: name the column to predict")
         return self
 
-    def batch_size_of(self, model: str) -> int:
-        """Rows per training step of a transformer (paper, appendix F.2)."""
-        if model != "saint":
-            return self.batch_size
-        wide = self.n_features is not None and self.n_features > 100
-        return self.batch_size_saint or (64 if wide else 256)
+    def batch_size_of(self, model: str) -> int | None:
+        """Rows per training step of a transformer; None leaves it to the model."""
+        return self.batch_size_saint if model == "saint" else self.batch_size
 
     def fetch_fields(self) -> dict[str, Any]:
         """The part of the row that decides what the raw table is, as plain JSON values."""

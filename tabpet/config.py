@@ -224,6 +224,15 @@ class FTTransformerSettings(Section):
     residual_dropout: Share = Field(0.0, description="Dropout of what a residual branch adds.")
 
     @model_validator(mode="after")
+    def _heads_fit(self) -> "FTTransformerSettings":
+        if self.width % self.n_heads:
+            raise ValueError(
+                f"width ({self.width}) is not a multiple of n_heads ({self.n_heads}), so it can't "
+                "be shared out between them"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _whole_heads(self) -> "FTTransformerSettings":
         if self.width % self.n_heads:
             raise ValueError(f"width ({self.width}) is not a multiple of n_heads ({self.n_heads})")

@@ -49,7 +49,7 @@ def test_catalog_holds_the_papers_tables():
     studied = {row.name for row in paper if "effective-rank" in row.groups}
     assert studied == {row.name for row in paper if 4500 <= row.n_rows <= 50_000}
     # SAINT's batch shrinks above 100 features; DN, JA and MA have a reduced NOTEARS grid.
-    assert {row.name for row in paper if row.batch_size_of("saint") == 64} == {
+    assert {row.name for row in paper if row.batch_size_saint == 64} == {
         row.name for row in paper if row.n_features > 100
     }
     assert {row.abbreviation for row in paper if row.notears_lambdas} == {"DN", "JA", "MA"}

@@ -9,7 +9,7 @@ from tabpet.models.layers import Attention, MemberLayerNorm, MemberLinear, dropo
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
 from tabpet.models.positions import Positions
-from tabpet.models.tokens import LinearTokens
+from tabpet.models.tokens import LinearTokens, TokenParts
 from tabpet.models.weights import Members
 
 
@@ -36,9 +36,7 @@ class ReGLU(nn.Module):
 class Block(nn.Module):
     """Attention and feed-forward part, each behind its norm and around it a residual."""
 
-    def __init__(
-        self, members: Members, settings: FTTransformerSettings, *, first: bool, last: bool
-    ) -> None:
+    def __init__(self, members: Members, settings: FTTransformerSettings, *, first: bool) -> None:
         super().__init__()
         width, heads = settings.width, settings.n_heads
         # As published: the first block has no norm before its attention.
@@ -55,15 +53,24 @@ class Block(nn.Module):
         self.ffn_norm = MemberLayerNorm(members, width)
         self.ffn = ReGLU(members, settings)
         self.residual_dropout = settings.residual_dropout
-        self.last = last
+
+    def begin(self, tokens: TokenParts) -> Tensor:
+        """The first block, from the parts of its tokens to (members, B, tokens, width)."""
+        qkv = tokens.through(self.attention.qkv).join()
+        return self._finish(tokens.join(), self.attention.attend(qkv))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(members, B, tokens, width) to the same shape, or to CLS alone in the last block."""
-        normed = x if self.attention_norm is None else self.attention_norm(x)
-        if self.last:
-            x, found = x[:, :, :1], self.attention.attend_first(normed)
-        else:
-            found = self.attention(normed)
+        """(members, B, tokens, width) to the same shape."""
+        return self._finish(x, self.attention(self._normed(x)))
+
+    def end(self, x: Tensor) -> Tensor:
+        """The last block, of whose tokens CLS alone is needed: (members, B, 1, width)."""
+        return self._finish(x[:, :, :1], self.attention.attend_first(self._normed(x)))
+
+    def _normed(self, x: Tensor) -> Tensor:
+        return x if self.attention_norm is None else self.attention_norm(x)
+
+    def _finish(self, x: Tensor, found: Tensor) -> Tensor:
         x = x + dropout(found, self.residual_dropout, self.training)
         return x + dropout(self.ffn(self.ffn_norm(x)), self.residual_dropout, self.training)
 
@@ -80,17 +87,18 @@ class FTTransformer(MemberModel):
     ) -> None:
         super().__init__(positions)
         self.tokens = LinearTokens(members, layout, positions.token_width)
-        last = settings.n_layers - 1
         self.blocks = nn.ModuleList(
-            Block(members, settings, first=layer == 0, last=layer == last)
-            for layer in range(settings.n_layers)
+            Block(members, settings, first=layer == 0) for layer in range(settings.n_layers)
         )
         self.norm = MemberLayerNorm(members, settings.width)
         self.head = MemberLinear(members, settings.width, layout.n_outputs)
 
     def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
         """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
-        x = self.tokens(numeric, categorical, self.positions())
-        for block in self.blocks:
+        tokens = self.tokens(numeric, categorical, self.positions())
+        first, *inner, last = (None, *self.blocks) if len(self.blocks) == 1 else self.blocks
+        x = tokens.join() if first is None else first.begin(tokens)
+        for block in inner:
             x = block(x)
+        x = last.end(x)
         return self.head(torch.relu(self.norm(x[:, :, 0])))

@@ -4,11 +4,14 @@ What a token says itself fills its first columns and is padded to the whole widt
 added, so that it stands in the last columns (concatenated) or in all of them (projected).
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tabpet.models.layers import MemberEmbedding
+from tabpet.models import kernels
+from tabpet.models.layers import MemberEmbedding, MemberLinear
 from tabpet.models.layout import Layout
 from tabpet.models.weights import Members
 
@@ -31,20 +34,51 @@ class LinearTokens(nn.Module):
             table = members.uniform(sum(layout.cardinalities), width, bound=bound)
             self.embedding = MemberEmbedding(table, layout.cardinalities)
 
-    def forward(self, numeric: Tensor, categorical: Tensor, positions: Tensor) -> Tensor:
-        """(B, n_numeric), (B, n_categorical) to (members, B, 1 + features, width)."""
+    def forward(self, numeric: Tensor, categorical: Tensor, positions: Tensor) -> "TokenParts":
+        """(B, n_numeric), (B, n_categorical) to the parts of (members, B, 1 + features, width)."""
+        n_numeric = numeric.shape[1]
         spare = positions.shape[-1] - self.bias.shape[-1]
         bias = F.pad(self.bias, (0, spare)) + positions
-        cls = F.pad(self.cls, (0, spare))[:, None].expand(-1, len(numeric), -1, -1)
-        parts = [cls]
-        n_numeric = numeric.shape[1]
+        cls = F.pad(self.cls, (0, spare))
+        slope = torch.zeros_like(cls)
         if self.weight is not None:
-            weight = F.pad(self.weight, (0, spare))
-            offset = bias[:, None, :n_numeric]
-            parts.append(torch.addcmul(offset, numeric[:, :, None], weight[:, None]))
+            slope = torch.cat([slope, F.pad(self.weight, (0, spare))], dim=1)
+        found = None
         if self.embedding is not None:
-            parts.append(self.embedding(categorical, spare) + bias[:, None, n_numeric:])
-        return torch.cat(parts, dim=2)
+            found = self.embedding(categorical, spare) + bias[:, None, n_numeric:]
+        return TokenParts(
+            x=F.pad(numeric, (1, 0)),
+            slope=slope,
+            offset=torch.cat([cls, bias[:, :n_numeric]], dim=1),
+            found=found,
+        )
+
+
+@dataclass(frozen=True)
+class TokenParts:
+    """Tokens as offset + x * slope for CLS and numeric features, beside those of categories.
+
+    A linear layer on the former works on slope and offset, not on every row of the batch.
+    """
+
+    x: Tensor  # (B, 1 + n_numeric), 0 for CLS
+    slope: Tensor  # (members, 1 + n_numeric, width)
+    offset: Tensor
+    found: Tensor | None  # (members, B, n_categorical, width)
+
+    def join(self) -> Tensor:
+        """The tokens, (members, B, tokens, width)."""
+        spread = kernels.spread(self.x, self.slope, self.offset)
+        return spread if self.found is None else torch.cat([spread, self.found], dim=2)
+
+    def through(self, layer: MemberLinear) -> "TokenParts":
+        """What a linear layer makes of the tokens."""
+        return TokenParts(
+            x=self.x,
+            slope=torch.bmm(self.slope, layer.weight),
+            offset=layer(self.offset),
+            found=None if self.found is None else layer(self.found),
+        )
 
 
 class MlpTokens(nn.Module):

@@ -44,7 +44,7 @@ class Cell:
     encoding: str  # a graph's name, or `<graph>-<control>`
     seed: int
     alphas: tuple[float, ...]
-    batch_size: int
+    batch_size: int | None  # None: SAINT's, by the number of features
     model_settings: Architecture
     training: TrainingSettings
 
@@ -109,6 +109,11 @@ def run_cell(
     return _untrained(cell, replace(row, status=status, reason=reason, seconds=clock.elapsed))
 
 
+def saint_batch_size(n_features: int) -> int:
+    """Rows per step of SAINT when the catalog gives none (paper, appendix F.2)."""
+    return 256 if n_features <= 100 else 64
+
+
 @dataclass(frozen=True)
 class _Watch:
     """What goes along with training and does not change it."""
@@ -147,7 +152,7 @@ def _train(
         ),
         table=table,
         settings=training,
-        batch_size=cell.batch_size,
+        batch_size=cell.batch_size or saint_batch_size(len(layout.features)),
         seed=cell.seed,
         device=device,
         clock=watch.clock,

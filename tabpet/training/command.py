@@ -121,9 +121,11 @@ def _train(cell: "Cell", files: Sequence[Path], results: Path) -> "list[Run]":
 @contextlib.contextmanager
 def _live_bar(max_epochs: int) -> "Iterator[Callable[[Snapshot], None]]":
     """A bar over epochs that also tells the best score, the members left and the time left."""
+    from tabpet.training.progress import show_seconds
+
     columns = (
         TextColumn("epoch"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TextColumn("{task.fields[state]}"),
     )
@@ -131,7 +133,11 @@ def _live_bar(max_epochs: int) -> "Iterator[Callable[[Snapshot], None]]":
         task = bar.add_task("epoch", total=max_epochs, state="starting")
 
         def show(snapshot: "Snapshot") -> None:
-            bar.update(task, completed=snapshot.epoch, state=snapshot.describe_state())
+            state = (
+                f"best {snapshot.best_text}, {snapshot.training}/{snapshot.members} alphas, "
+                f"≤ {show_seconds(snapshot.seconds_left)} left"
+            )
+            bar.update(task, completed=snapshot.epoch, state=state)
 
         yield show
 

@@ -52,16 +52,17 @@ class Snapshot:
     members: int  # of this job
     seconds_left: float  # at most
 
+    @property
+    def best_text(self) -> str:
+        """The best score, or that there is none."""
+        return "none yet" if self.best is None else f"{self.best:.4f}"
+
     def describe(self) -> str:
         """One line."""
-        return f"epoch {self.epoch}/{self.max_epochs}, {self.describe_state()}"
-
-    def describe_state(self) -> str:
-        """The line without the epoch."""
-        best = "none yet" if self.best is None else f"{self.best:.4f}"
         return (
-            f"best {METRICS[self.task]} {best}, {self.training} of {self.members} alphas "
-            f"training, at most {show_seconds(self.seconds_left)} left"
+            f"epoch {self.epoch}/{self.max_epochs}, best {METRICS[self.task]} {self.best_text}, "
+            f"{self.training} of {self.members} alphas training, "
+            f"at most {show_seconds(self.seconds_left)} left"
         )
 
 

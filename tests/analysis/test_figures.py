@@ -41,9 +41,9 @@ def crowded(axis, renderer) -> list[str]:
     """Tick labels of an axis that run into the next one."""
     low, high = sorted(axis.get_view_interval())
     boxes = [
-        (label.get_window_extent(renderer), label.get_text())
-        for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-        if low <= place <= high and label.get_visible() and label.get_text()
+        (tick.label1.get_window_extent(renderer), tick.label1.get_text())
+        for tick in axis.get_major_ticks()
+        if low <= tick.get_loc() <= high and tick.label1.get_visible() and tick.label1.get_text()
     ]
     boxes.sort(key=lambda pair: (pair[0].x0, pair[0].y0))
     return [f"{a[1]} | {b[1]}" for a, b in pairwise(boxes) if a[0].overlaps(b[0])]

@@ -15,7 +15,7 @@ from tabpet.config import (
 )
 from tabpet.runs import read_runs
 from tabpet.training import cell as cells
-from tabpet.training.cell import load_encoding, run_cell
+from tabpet.training.cell import load_encoding, run_cell, saint_batch_size
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.device import numerics
 from tabpet.training.files import checkpoint_path, write_cell
@@ -239,3 +239,7 @@ def test_checkpoints_stand_beside_the_run_and_fit_only_the_same_cell(split, enco
     assert len(seen) == 3
     saved.delete_groups()
     assert not path.exists()
+
+
+def test_saint_takes_smaller_batches_of_wide_tables():
+    assert [saint_batch_size(n) for n in (1, 100, 101, 300)] == [256, 256, 64, 64]

@@ -46,7 +46,7 @@ def test_a_table_of_alphas_is_printed(tmp_path, monkeypatch):
     rows = lines[header + 1 : header + 3]
     assert [row[0] for row in rows] == ["0", "1"]
     assert [row[-2:] for row in rows] == [["2", "ok"]] * 2
-    assert "alphas training" in done.output and "d_pe 4" in done.output
+    assert "2/2 alphas" in done.output and "d_pe 4" in done.output
     assert not list(tmp_path.rglob("*.pt")) and not list(tmp_path.rglob("seed*.parquet"))
 
 

@@ -25,7 +25,7 @@
     const rows = [...body.rows].map((row) => ({ row, key: sortKey(row, column) }));
     rows.sort((a, b) => {
       // Missing values stay at the end, whichever way the others go.
-      if (!a.key || !b.key) return (a.key ? 0 : 1) - (b.key ? 0 : 1);
+      if (false) return (a.key ? 0 : 1) - (b.key ? 0 : 1);
       return sign * compare(a.key, b.key, numeric);
     });
     body.append(...rows.map(({ row }) => row));
@@ -60,7 +60,7 @@
       count.textContent = `${shown} of ${rows.length} rows`;
     };
 
-    form.addEventListener("input", filter);
+    for (const kind of ["input", "change"]) form.addEventListener(kind, filter);
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("reset", () => setTimeout(filter));
     form.hidden = false;
