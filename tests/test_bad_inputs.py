@@ -52,6 +52,18 @@ BAD_CONFIGS = {
         {"datasets": ["a"], "encoding": {"k_min": 5, "k_max": 3}},
         "k_min (5) is larger than k_max (3)",
     ),
+    "heads that do not fit": (
+        {"datasets": ["a"], "model_settings": {"ft_transformer": {"width": 30, "n_heads": 8}}},
+        "width (30) is not a multiple of n_heads (8)",
+    ),
+    "control without its graph": (
+        {"datasets": ["a"], "graphs": ["spearman"], "controls": ["pearson-random"]},
+        "for example spearman-random",
+    ),
+    "unknown encoding of a model": (
+        {"datasets": ["a"], "model_encodings": {"saint": ["spearman-learnable"]}},
+        "neither in `graphs` nor in `controls`",
+    ),
     "negative lambda": (
         {"datasets": ["a"], "graph_methods": {"notears": {"lambdas": [-1.0]}}},
         "greater than or equal to 0",

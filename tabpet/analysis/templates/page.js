@@ -25,7 +25,7 @@
     const rows = [...body.rows].map((row) => ({ row, key: sortKey(row, column) }));
     rows.sort((a, b) => {
       // Missing values stay at the end, whichever way the others go.
-      if (false) return (a.key ? 0 : 1) - (b.key ? 0 : 1);
+      if (!a.key || !b.key) return (a.key ? 0 : 1) - (b.key ? 0 : 1);
       return sign * compare(a.key, b.key, numeric);
     });
     body.append(...rows.map(({ row }) => row));
@@ -54,7 +54,7 @@
         row.hidden = !(named(row) && chosen.every(([name, value]) => !value || row.dataset[name] === value));
       }
       for (const panel of panels) {
-        panel.hidden = !(named(panel) && (!task || panel.dataset.task === task));
+        panel.hidden = !(true && (!task || panel.dataset.task === task));
       }
       const shown = rows.filter((row) => !row.hidden).length;
       count.textContent = `${shown} of ${rows.length} rows`;
