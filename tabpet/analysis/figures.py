@@ -35,6 +35,7 @@ from tabpet.analysis.plot import (
     WARM,
     Drawing,
     NothingToDraw,
+    count,
     count_axis,
     draw,
     new_figure,
@@ -76,7 +77,7 @@ def draw_improvement_by_graph(results: Results) -> Drawing:
     axes = figure.subplots()
     _paired_boxes(axes, kept, graphs)
     _improvement_axis(axes, kept)
-    axes.set_title(f"{MODELS[model]}, {kept['dataset'].nunique()} datasets")
+    axes.set_title(f"{MODELS[model]}, {count(kept['dataset'].nunique(), 'dataset')}")
     _explain_boxes(figure)
     return Drawing(figure, kept[_CELL_COLUMNS])
 
@@ -95,7 +96,7 @@ def draw_null_controls(results: Results) -> Drawing:
         cells = kept[kept["model"] == model]
         _paired_boxes(axes, cells, [one for one in wanted if one in set(cells["encoding"])])
         _improvement_axis(axes, kept)
-        axes.set_title(f"{MODELS[model]}, {cells['dataset'].nunique()} datasets")
+        axes.set_title(f"{MODELS[model]}, {count(cells['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     _explain_boxes(figure)
     return Drawing(figure, kept[_CELL_COLUMNS])
@@ -124,7 +125,7 @@ def _paired_boxes(axes: "Axes", cells: pd.DataFrame, encodings: Sequence[str]) -
 
 def _improvement_axis(axes: "Axes", cells: pd.DataFrame) -> None:
     values = cells[["improvement", "oracle_improvement"]].to_numpy().ravel()
-    percent_axis(axes, "x", values, "improvement over the same model without encodings, percent")
+    percent_axis(axes, "x", values, "improvement over no encodings, percent")
 
 
 def _box(axes: "Axes", values: np.ndarray, place: float, fill: str, edge: str) -> None:
@@ -228,12 +229,12 @@ def draw_size(results: Results) -> Drawing:
     rows = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
     numbers = cells[_CELL_COLUMNS].merge(rows, on="dataset")
     models = [model for model in TRANSFORMERS if model in set(numbers["model"])]
-    figure = new_figure(max(4.2, 3.3 * len(models)), 3.6)
+    figure = new_figure(max(5.8, 3.3 * len(models)), 3.6)
     panels = figure.subplots(1, len(models), sharex=True, sharey=True, squeeze=False)[0]
     for axes, model in zip(panels, models, strict=True):
         these = numbers[numbers["model"] == model]
         _size_panel(axes, these, numbers)
-        axes.set_title(f"{MODELS[model]}, {len(these)} datasets\n{_trend(these)}")
+        axes.set_title(f"{MODELS[model]}, {count(len(these), 'dataset')}\n{_trend(these)}")
         axes.label_outer()
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
@@ -431,7 +432,7 @@ def draw_rank_heatmap(results: Results) -> Drawing:
     numbers = []
     for axes, (task, ranks) in zip(panels, by_task.items(), strict=True):
         _heatmap(axes, ranks, results, most)
-        axes.set_title(f"{TASKS[task]}: rank of each method, 1 is best")
+        axes.set_title(f"{TASKS[task]}: rank, 1 is best")
         long = ranks.rename_axis("dataset").reset_index().melt("dataset", var_name="method")
         numbers.append(long.rename(columns={"value": "rank"}).assign(task=task))
     return Drawing(figure, pd.concat(numbers, ignore_index=True))
@@ -457,11 +458,12 @@ def _heatmap(axes: "Axes", ranks: pd.DataFrame, results: Results, width: int) ->
         for column, rank in enumerate(ranks[method]):
             _rank_cell(axes, column, place, rank, ranks.shape[1])
         mean = f"{ranks[method].mean():.2f}"
-        axes.text(len(ranks) + 0.15, place, mean, va="center", fontweight="bold", fontsize=8)
-    axes.text(len(ranks) + 0.15, -0.8, "mean", va="center", fontsize=8)
+        axes.text(
+            len(ranks) + 0.5, place, mean, ha="center", va="center", fontweight="bold", fontsize=8
+        )
     axes.set_yticks(range(ranks.shape[1]), [method_name(str(method)) for method in ranks])
     names = [shorten(results.short(dataset)) for dataset in ranks.index]
-    axes.set_xticks(range(len(ranks)), names, rotation=90)
+    axes.set_xticks([*range(len(ranks)), len(ranks) + 0.5], [*names, "mean"], rotation=90)
     axes.set_xlim(-0.5, width + 1.2)
     axes.set_ylim(ranks.shape[1] - 0.5, -0.5)
     axes.tick_params(length=0)
@@ -555,7 +557,7 @@ def draw_time(results: Results) -> Drawing:
     colors = np.where(training, MAIN, SHADES[2]).tolist()
     axes.barh(places, hours["hours"], color=colors, edgecolor=MAIN, linewidth=0.6, height=0.68)
     for place, (time, jobs) in enumerate(zip(hours["hours"], hours["timed"], strict=True)):
-        text = f"{_GAP}{duration(time)} in {jobs:,} job{'s' if jobs != 1 else ''}"
+        text = f"{_GAP}{duration(time)} in {count(jobs, 'job')}"
         axes.text(time, place, text, va="center", fontsize=8)
     axes.set_yticks(places, hours["stage"])
     axes.set_ylim(len(hours) - 0.4, -0.6)

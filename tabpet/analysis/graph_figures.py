@@ -20,6 +20,7 @@ from tabpet.analysis.plot import (
     SHADES,
     Drawing,
     NothingToDraw,
+    count,
     new_figure,
     percent_axis,
     spread_points,
@@ -61,7 +62,7 @@ def draw_entropy(results: Results) -> Drawing:
     figure = new_figure(7.2, 0.9 + 0.62 * len(methods))
     axes = figure.subplots()
     _bar_lines(axes, facts, "entropy", methods)
-    axes.set_title(f"{facts['dataset'].nunique()} datasets; {_BAR_NOTE}")
+    axes.set_title(f"{count(facts['dataset'].nunique(), 'dataset')}; {_BAR_NOTE}")
     return Drawing(figure, facts.drop(columns="fiedler"))
 
 
@@ -146,11 +147,11 @@ def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str
     top = max(1.0, float(values.max())) if len(values) else 1.0
     edges = np.linspace(0, top, _BINS + 1)
     counts = [np.histogram(facts.loc[facts["method"] == one, metric], edges)[0] for one in methods]
-    for place, count in enumerate(counts):
+    for place, bars in enumerate(counts):
         floor = len(methods) - 1 - place
         axes.bar(
             edges[:-1],
-            0.66 * count / max(1, count.max()),
+            0.66 * bars / max(1, bars.max()),
             width=np.diff(edges),
             bottom=floor,
             align="edge",
@@ -159,10 +160,10 @@ def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str
             linewidth=0.5,
         )
         axes.axhline(floor, color=RULE, linewidth=0.8)
-        if count.max():
-            most = int(count.argmax())
+        if bars.max():
+            most = int(bars.argmax())
             axes.annotate(
-                str(count[most]),
+                str(bars[most]),
                 (float(edges[most : most + 2].mean()), floor + 0.66),
                 xytext=(0, 1),
                 textcoords="offset points",

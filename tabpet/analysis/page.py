@@ -134,17 +134,13 @@ def run_facts(results: Results) -> str:
     names = scores["encoding"][~scores["encoding"].isin([TUNED, DEFAULT])].unique()
     encodings = "; ".join(encoding_name(name) for name in names)
     parts = [
-        f"{_count(len(results.tasks), 'dataset')} ({kinds})",
-        f"{_count(len(learners), 'learner')} ({', '.join(learners)})",
-        f"{_count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
-        _count(scores["split"].nunique(), "split"),
-        _count(scores["seed"].nunique(), "seed"),
+        f"{plot.count(len(results.tasks), 'dataset')} ({kinds})",
+        f"{plot.count(len(learners), 'learner')} ({', '.join(learners)})",
+        f"{plot.count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
+        plot.count(scores["split"].nunique(), "split"),
+        plot.count(scores["seed"].nunique(), "seed"),
     ]
     return ", ".join(parts) + "."
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def key_numbers(results: Results) -> list[KeyNumber]:

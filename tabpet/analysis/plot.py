@@ -165,6 +165,11 @@ def spread_points(values: np.ndarray, width: float) -> np.ndarray:
     return width * (2 * ((ranks * 0.618034) % 1) - 1)
 
 
+def count(n: int, noun: str) -> str:
+    """`1 dataset`, `50 datasets`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def signed(value: float) -> str:
     """A number with its sign, and no more digits than it needs."""
     return "0" if value == 0 else f"{value:+,g}".replace("-", "−")

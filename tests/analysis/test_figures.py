@@ -49,6 +49,15 @@ def crowded(axis, renderer) -> list[str]:
     return [f"{a[1]} | {b[1]}" for a, b in pairwise(boxes) if a[0].overlaps(b[0])]
 
 
+def assert_nothing_is_cut_off(figure) -> None:
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    used = figure.get_tightbbox(canvas.get_renderer())  # inches
+    width, height = figure.get_size_inches()
+    assert used.x0 > -0.02 and used.y0 > -0.02
+    assert used.x1 < width + 0.02 and used.y1 < height + 0.02
+
+
 @pytest.mark.parametrize("name", DRAWERS)
 def test_fifty_datasets_stay_readable_and_keep_to_the_palette(name, tmp_path):
     drawing = plot.draw(DRAWERS[name], grid.full_results())
@@ -66,9 +75,7 @@ def test_fifty_datasets_stay_readable_and_keep_to_the_palette(name, tmp_path):
     shown = [axes for axes in drawing.figure.axes if axes.axison]
     for axis in (axis for axes in shown for axis in (axes.xaxis, axes.yaxis)):
         assert not crowded(axis, canvas.get_renderer())
-    for axes in shown:  # nothing is cut off
-        tight = axes.get_tightbbox(canvas.get_renderer())
-        assert tight.x0 >= -1 and tight.x1 <= drawing.figure.bbox.x1 + 1
+    assert_nothing_is_cut_off(drawing.figure)
 
 
 @pytest.mark.parametrize("name", DRAWERS)
@@ -95,6 +102,26 @@ def test_a_small_run_draws_the_same_files_twice(datasets, tmp_path):
     for name in files:
         first, second = (tmp_path / folder / name for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes(), name
+
+
+@pytest.fixture(scope="module")
+def two_datasets() -> Results:
+    kept = ("cloud", "credit-g")
+    runs = [
+        run
+        for run in grid.full_runs()
+        if run.dataset in kept and run.model in ("ft_transformer", "xgboost")
+    ]
+    graphs = grid.graphs_frame()
+    graphs = graphs[graphs["dataset"].isin(kept)]
+    return Results.build(runs_frame(runs), graphs=graphs, datasets=grid.datasets_frame())
+
+
+@pytest.mark.parametrize("name", DRAWERS)
+def test_few_datasets_leave_room_for_titles_and_legends(name, two_datasets):
+    drawing = plot.draw(DRAWERS[name], two_datasets)
+    assert "reason" not in drawing.numbers
+    assert_nothing_is_cut_off(drawing.figure)
 
 
 def test_improvements_of_chosen_and_oracle_alpha_are_in_the_numbers():

@@ -54,7 +54,7 @@
         row.hidden = !(named(row) && chosen.every(([name, value]) => !value || row.dataset[name] === value));
       }
       for (const panel of panels) {
-        panel.hidden = !(true && (!task || panel.dataset.task === task));
+        panel.hidden = !(named(panel) && (!task || panel.dataset.task === task));
       }
       const shown = rows.filter((row) => !row.hidden).length;
       count.textContent = `${shown} of ${rows.length} rows`;
