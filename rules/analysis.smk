@@ -232,5 +232,5 @@ use rule write_page as write_partial_page with:
 rule partial:
     input:
         table_files("results/partial/tables"),
-        expand("results/partial/figures/{name}.{ext}", name=FIGURES, ext=["svg", "csv"]),
+        figure_files("results/partial/figures"),
         "results/partial/summary/index.html",

@@ -6,7 +6,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
-from tabpet.analysis.captions import FIGURES
+from tabpet.analysis.captions import FIGURES, figure_files
 from tabpet.analysis.names import TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.config import INSTANT_GRAPHS, load_settings
@@ -143,7 +143,7 @@ def analysis_targets():
     """Tables, figures and the page that are made from all runs."""
     return [
         *table_files("results/tables"),
-        *expand("results/figures/{name}.{ext}", name=FIGURES, ext=["svg", "csv"]),
+        *figure_files("results/figures"),
         "results/summary/index.html",
     ]
 

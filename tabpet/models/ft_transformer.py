@@ -24,13 +24,13 @@ class ReGLU(nn.Module):
         self.dropout = settings.ffn_dropout
 
     def forward(self, x: Tensor) -> Tensor:
-        """(members, ..., width) to the same shape."""
+        """(members, ..., width) to (members, ..., hidden width), before the second layer."""
         hidden = self.first(x)
         mask = None
         if self.training and self.dropout > 0:
             shape = torch.Size((*x.shape[1:-1], hidden.shape[-1] // 2))
             mask = dropout_mask(shape, self.dropout, x.device)
-        return self.second(kernels.reglu(hidden, mask))
+        return kernels.reglu(hidden, mask)
 
 
 class Block(nn.Module):
@@ -61,7 +61,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(members, B, tokens, width) to the same shape."""
-        return self._finish(x, self.attention(self._normed(x)))
+        return self._finish(x, self.attention.attend(self.attention.qkv(self._normed(x))))
 
     def end(self, x: Tensor) -> Tensor:
         """The last block, of whose tokens CLS alone is needed: (members, B, 1, width)."""
@@ -71,8 +71,9 @@ class Block(nn.Module):
         return x if self.attention_norm is None else self.attention_norm(x)
 
     def _finish(self, x: Tensor, found: Tensor) -> Tensor:
-        x = x + dropout(found, self.residual_dropout, self.training)
-        return x + dropout(self.ffn(self.ffn_norm(x)), self.residual_dropout, self.training)
+        x = self.attention.out.add_to(x, found, self.residual_dropout)
+        hidden = self.ffn(self.ffn_norm(x))
+        return self.ffn.second.add_to(x, hidden, self.residual_dropout)
 
 
 class FTTransformer(MemberModel):

@@ -35,6 +35,16 @@ class MemberLinear(nn.Module):
             y = torch.baddbmm(self.bias[:, None], flat, self.weight)
         return y.view(*x.shape[:-1], -1)
 
+    def add_to(self, residual: Tensor, x: Tensor, p: float = 0.0) -> Tensor:
+        """What the layer makes of x, after dropout with probability p, plus the residual."""
+        if self.training and p > 0:
+            return residual + dropout(self(x), p, self.training)
+        flat = x.reshape(x.shape[0], -1, x.shape[-1])
+        y = torch.baddbmm(residual.flatten(1, -2), flat, self.weight)
+        if self.bias is not None:
+            y += self.bias[:, None]
+        return y.view(residual.shape)
+
 
 class MemberLayerNorm(nn.Module):
     """Layer normalisation over the last axis with a scale and a shift per member."""
@@ -81,7 +91,8 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
 
 def dropout_mask(shape: torch.Size, p: float, device: torch.device) -> Tensor:
     """Zeros with probability p, else 1 / (1 - p)."""
-    return torch.empty(shape, device=device).bernoulli_(1 - p).div_(1 - p)
+    # Twice as fast as bernoulli_ on a CPU.
+    return torch.rand(shape, device=device).ge_(p).div_(1 - p)
 
 
 class Attention(nn.Module):
@@ -106,18 +117,18 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(members, B, tokens, width) to the same shape."""
-        return self.attend(self.qkv(x))
+        return self.out(self.attend(self.qkv(x)))
 
     def attend(self, qkv: Tensor) -> Tensor:
-        """What tokens find, from their queries, keys and values."""
+        """What tokens find, from their queries, keys and values, before the output layer."""
         n_members, batch, tokens, _ = qkv.shape
         shape = torch.Size((batch, self.n_heads, tokens, tokens))
         mask = self._mask(shape, qkv)
         qkv = qkv.view(n_members, batch, tokens, 3, self.n_heads, self.head_width)
-        return self.out(kernels.attend(qkv, mask))
+        return kernels.attend(qkv, mask)
 
     def attend_first(self, x: Tensor) -> Tensor:
-        """(members, B, tokens, width) to (members, B, 1, width): what the first token finds.
+        """(members, B, tokens, width) to (members, B, 1, inner width): what the first token finds.
 
         Keys and values of the other tokens are not needed: q . (x K) is (q K^T) . x, and
         p (x V) is (p x) V, with a query and a mixture per row instead of a key and a value per
@@ -141,7 +152,7 @@ class Attention(nn.Module):
         found = mixed @ to_v
         if bias is not None:
             found = found + weights.sum(dim=-1).transpose(1, 2)[..., None] * bias[:, 2]
-        return self.out(found.permute(0, 2, 1, 3).reshape(n_members, batch, 1, -1))
+        return found.permute(0, 2, 1, 3).reshape(n_members, batch, 1, -1)
 
     def _mask(self, shape: torch.Size, like: Tensor) -> Tensor | None:
         if not self.training or self.dropout == 0:

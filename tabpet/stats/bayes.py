@@ -11,7 +11,7 @@ SAMPLES = 10_000
 
 @dataclass(frozen=True)
 class BayesianSignedRank:
-    """Posterior probabilities that the next dataset is worse, practically equal, or better."""
+    """Posterior probabilities that the typical difference is worse, practically none, or better."""
 
     datasets: int
     missing: int
