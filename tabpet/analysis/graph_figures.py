@@ -4,6 +4,7 @@ The paper's figure 3 and those of appendix H.1. Its overlaid histograms become a
 estimator, which stays readable in grey.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,27 +69,25 @@ def draw_entropy(results: Results) -> Drawing:
 
 def draw_histograms(results: Results) -> Drawing:
     """Entropy and Fiedler value by task (paper, appendix H.1)."""
-    facts = graph_facts(results)
-    methods, tasks = _methods(facts), _present_tasks(facts)
-    figure = new_figure(4.6 * len(tasks) + 0.4, 2 * (0.7 + 0.45 * len(methods)))
-    panels = figure.subplots(len(METRICS), len(tasks), sharex="row", squeeze=False)
-    for row, metric in zip(panels, METRICS, strict=True):
-        for axes, task in zip(row, tasks, strict=True):
-            _bar_lines(axes, facts[facts["task"] == task], metric, methods)
-            axes.set_title(TASKS[task])
-    figure.supxlabel(_BAR_NOTE, fontsize=8)
-    return Drawing(figure, facts)
+    drawing = _draw_by_task(results, _bar_lines, 0.45)
+    drawing.figure.supxlabel(_BAR_NOTE, fontsize=8)
+    return drawing
 
 
 def draw_boxes(results: Results) -> Drawing:
     """Entropy and Fiedler value by task as boxes with their points (paper, appendix H.1)."""
+    return _draw_by_task(results, _boxes, 0.4)
+
+
+def _draw_by_task(results: Results, draw: Callable[..., None], line_height: float) -> Drawing:
+    """A row of panels per metric and a column per task, with a line per graph in each."""
     facts = graph_facts(results)
     methods, tasks = _methods(facts), _present_tasks(facts)
-    figure = new_figure(4.6 * len(tasks) + 0.4, 2 * (0.7 + 0.4 * len(methods)))
+    figure = new_figure(4.6 * len(tasks) + 0.4, 2 * (0.7 + line_height * len(methods)))
     panels = figure.subplots(len(METRICS), len(tasks), sharex="row", squeeze=False)
     for row, metric in zip(panels, METRICS, strict=True):
         for axes, task in zip(row, tasks, strict=True):
-            _boxes(axes, facts[facts["task"] == task], metric, methods)
+            draw(axes, facts[facts["task"] == task], metric, methods)
             axes.set_title(TASKS[task])
     return Drawing(figure, facts)
 
