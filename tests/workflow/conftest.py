@@ -60,7 +60,7 @@ class Workflow:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=300,
+            timeout=900,
         )
         return Outcome(done.returncode, done.stdout)
 

@@ -10,8 +10,10 @@ import pandas as pd
 from tests.workflow.conftest import ROOT
 
 
-def test_smoke_run_and_incremental_changes(workflow):
-    first = workflow.run(configfile=str(ROOT / "configs/smoke.yaml"))
+def test_graphs_and_encodings_and_what_a_change_runs_again(workflow):
+    base = {"datasets": ["demo-wine", "demo-groups-mixed"], "graphs": ["spearman", "chow_liu"]}
+    workflow.configure(**base)
+    first = workflow.run()
     assert first.code == 0, first.text
     results = workflow.folder / "results"
     graph = json.loads((results / "graphs/demo-wine/split42/chow_liu.json").read_text())
@@ -38,8 +40,6 @@ def test_smoke_run_and_incremental_changes(workflow):
     )
     assert "flavanoids" in shown.stdout, shown.stderr
 
-    base = {"datasets": ["demo-wine", "demo-groups-mixed"], "graphs": ["spearman", "chow_liu"]}
-    workflow.configure(**base)
     assert "Nothing to be done" in workflow.run("--dry-run").text
 
     # Another Laplacian keeps the graphs; another bin count touches Chow-Liu alone.
