@@ -118,9 +118,12 @@ def training_memory(wildcards, attempt):
 
 
 def training_runtime(wildcards, attempt):
-    """Minutes: a day for the largest tables on a GPU, less for the others; doubles when tried again."""
+    """Minutes: the time limit if there is one, else up to a day by rows; doubles when tried again."""
     rows = catalog[wildcards.dataset].n_rows or 10_000
-    return int(60 + min(rows, 50_000) / 50_000 * 1380) * 2 ** (attempt - 1)
+    minutes = 60 + min(rows, 50_000) / 50_000 * 1380
+    if settings.training.max_seconds:
+        minutes = settings.training.max_seconds / 60 + 30
+    return int(minutes) * 2 ** (attempt - 1)
 
 
 def has_runs():

@@ -232,12 +232,6 @@ class FTTransformerSettings(Section):
             )
         return self
 
-    @model_validator(mode="after")
-    def _whole_heads(self) -> "FTTransformerSettings":
-        if self.width % self.n_heads:
-            raise ValueError(f"width ({self.width}) is not a multiple of n_heads ({self.n_heads})")
-        return self
-
 
 class SaintSettings(Section):
     """SAINT (paper, appendix F.2)."""

@@ -113,6 +113,12 @@ def used_versions(*packages: str) -> dict[str, str]:
     return {name: version(name) for name in ("tabpet", *packages)}
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of Python or of a library says that there is no memory left."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY)
+
+
 def score(task: str, truth: np.ndarray, predicted: np.ndarray) -> float:
     """Balanced accuracy of class indices, or the root mean squared error of numbers.
 
@@ -127,5 +133,12 @@ def score(task: str, truth: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.mean(hits[present] / counts[present]))
 
 
+_NO_MEMORY = (
+    "bad_alloc",
+    "bad allocation",
+    "can't allocate memory",
+    "not enough memory",
+    "out of memory",
+)
 # Integers that may be missing stay integers.
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.string(): pd.StringDtype("python")}

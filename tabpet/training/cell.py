@@ -19,10 +19,10 @@ from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
 from tabpet.models import Architecture, Layout, build_model, why_not
-from tabpet.runs import Run, Status, score, used_versions
+from tabpet.runs import Run, Status, is_out_of_memory, score, used_versions
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
-from tabpet.training.memory import bounded_memory, is_out_of_memory
+from tabpet.training.memory import bounded_memory
 from tabpet.training.names import member_alphas, split_encoding_name
 from tabpet.training.progress import Clock, LogProgress, Progress
 from tabpet.training.seeds import derive_seed
@@ -139,6 +139,10 @@ def _train(
     table = build_table(split, layout, training, device)
     alphas = member_alphas(cell.encoding, cell.alphas)
     logger.info("%d alphas on %s, d_pe %d", len(alphas), row.device, encoding.d_pe)
+    streams = {name: derive_seed(cell.seed, name) for name in ("weights", "order", "dropout")}
+    logger.info(
+        "seed %d gives the streams %s (order, dropout: anew each epoch)", cell.seed, streams
+    )
     job = Job(
         build=partial(
             build_model,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tabpet.errors import TabpetError
 from tabpet.files import replacing
 from tabpet.training.progress import Clock
 from tabpet.training.table import Table
@@ -42,8 +43,11 @@ class Checkpoint:
         if self.path is None or not (at_once or time.monotonic() - self._last >= self.seconds):
             return
         content = {"fingerprint": self.fingerprint, "elapsed": clock.elapsed, "state": state()}
-        with replacing(self.path) as temporary:
-            torch.save(content, temporary)
+        try:
+            with replacing(self.path) as temporary:
+                torch.save(content, temporary)
+        except (TabpetError, RuntimeError) as error:  # torch hides a full disk in the latter
+            logger.warning("%s can't be saved, training goes on without it: %s", self.path, error)
         self._last = time.monotonic()
 
     def load(self, clock: Clock, device: torch.device) -> dict[str, Any] | None:

@@ -47,6 +47,8 @@ def train(
     runs = _train(cell, files, results)
     console.print(_runs_table(runs))
     console.print(f"\n{runs[0].seconds:.1f} s on {runs[0].device}, d_pe {runs[0].d_pe}")
+    if not any(run.test_score is not None for run in runs):
+        raise typer.Exit(1)
 
 
 def _find_cell(
@@ -87,7 +89,7 @@ def _need(files: Sequence[Path], results: Path, config: Path) -> None:
         targets = " ".join(f"results/{path.relative_to(results)}" for path in missing)
         raise TabpetError(
             f"There is no {missing[0]}. This makes what is missing:\n"
-            f"snakemake --cores all --configfile {config} {targets}"
+            f"snakemake {targets} --cores all --configfile {config}"
         )
 
 
@@ -96,14 +98,14 @@ def _train(cell: "Cell", files: Sequence[Path], results: Path) -> "list[Run]":
     from tabpet.data.prepare import Split
     from tabpet.training.cell import run_cell
     from tabpet.training.checkpoint import Checkpoint
-    from tabpet.training.files import checkpoint_path
     from tabpet.training.memory import keep_freed_memory
 
     keep_freed_memory()
     folder = results / "runs" / cell.dataset / f"split{cell.split}" / cell.model / cell.encoding
     checkpoint = Checkpoint()
     if cell.training.checkpoint:
-        path = checkpoint_path(folder / f"seed{cell.seed}.parquet")
+        # A name of its own: a job of the workflow may have, or need, one of the same cell.
+        path = folder / f"seed{cell.seed}.hand.pt"
         checkpoint = Checkpoint(path, cell.training.checkpoint_seconds)
     table, info, *encoding = files
     with _live_bar(cell.training.max_epochs) as progress:

@@ -12,7 +12,6 @@ import torch
 
 # Numbers of glibc's malloc.h.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
-_FULL = ("can't allocate memory", "not enough memory", "out of memory")
 
 
 def keep_freed_memory() -> bool:
@@ -35,13 +34,6 @@ def release_memory() -> None:
         torch.cuda.empty_cache()
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that the device or the machine has no memory left."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _FULL)
 
 
 @contextlib.contextmanager
@@ -73,7 +65,8 @@ def available_memory(root: Path = Path("/")) -> int | None:
         return None
     fields = dict(line.split(":") for line in meminfo.read_text().splitlines())
     free = [int(fields["MemAvailable"].split()[0]) * 1024]
-    for line in (root / "proc/self/cgroup").read_text().splitlines():
+    groups = root / "proc/self/cgroup"
+    for line in groups.read_text().splitlines() if groups.is_file() else []:
         number, _, path = line.split(":", 2)
         if number == "0":  # version 2: one tree for all resources
             group = root / "sys/fs/cgroup" / path.lstrip("/")

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from tabpet.config import TrainingSettings
 from tabpet.models import MemberModel
-from tabpet.runs import Status, score
+from tabpet.runs import Status, is_out_of_memory, score
 from tabpet.training.checkpoint import Checkpoint
-from tabpet.training.memory import is_out_of_memory, release_memory
+from tabpet.training.memory import release_memory
 from tabpet.training.progress import Clock, LogProgress, Progress, Snapshot
 from tabpet.training.seeds import derive_seed
 from tabpet.training.stopping import EarlyStopping

@@ -1,10 +1,13 @@
 """The rows of tuned trees and plain references in run files."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 
 from tabpet.data.prepare import Split
-from tabpet.runs import Run, Status, used_versions
+from tabpet.runs import Run, Status, is_out_of_memory, used_versions
+
+_CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ")
 
 
 def start_row(
@@ -26,12 +29,10 @@ def start_row(
 
 def failure_status(error: Exception) -> Status:
     """The status of what raised `error`: `oom` where memory was the reason."""
-    text = str(error).lower()
-    starved = any(word in text for word in ("bad_alloc", "bad allocation", "out of memory"))
-    return "oom" if starved or isinstance(error, MemoryError) else "error"
+    return "oom" if is_out_of_memory(error) else "error"
 
 
 def failure_reason(error: Exception) -> str:
-    """What went wrong, in one line; libraries add a stack trace below theirs."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """What went wrong, in one line; libraries add a stack trace below and a time before theirs."""
+    lines = [_CLOCK.sub("", line).strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

@@ -261,7 +261,8 @@ def _choose(
             epochs=cut.fit.trained,
             parameters=cut.parameters,
             status="timeout",
-            reason=f"{ended} in the first trial, at round {cut.fit.trained}",
+            reason=f"{ended} in trial {len(trials) + 1}, at round {cut.fit.trained}",
         )
     last = trials.iloc[-1]
-    return row(seconds=spent, status=last["state"], reason=f"all trials failed; {last['reason']}")
+    tried = f"{len(trials)} of {settings.trials} trials were run and all failed"
+    return row(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")

@@ -204,3 +204,21 @@ def test_without_a_path_nothing_happens():
     assert nothing.load(Clock(), CPU) is None
     nothing.delete()
     nothing.delete_groups()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("unexpected pos"), OSError(28, "No space left")])
+def test_a_checkpoint_that_can_not_be_saved_does_not_end_training(
+    tmp_path, monkeypatch, caplog, error
+):
+    split = make_split("classification")
+    expected = fit(make_job(split, SETTINGS))
+
+    def full_disk(*_):
+        raise error
+
+    monkeypatch.setattr(torch, "save", full_disk)
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0)
+    found = fit(make_job(split, SETTINGS, checkpoint=saved))
+    assert found.curves.equals(expected.curves)
+    assert "training goes on without it" in caplog.text
+    assert not list(tmp_path.iterdir())

@@ -26,7 +26,7 @@ class Stopped(BaseException):
 
 
 class FakeLearner:
-    """Scores its parameters without a model, tells the watch of ten rounds, and may misbehave."""
+    """Scores its parameters without a model, tells the watch of its rounds, and may misbehave."""
 
     def __init__(self, stop_at=None, fail_at=()):
         self.fits, self.stop_at, self.fail_at = 0, stop_at, fail_at
@@ -203,7 +203,7 @@ def test_a_time_that_is_over_in_the_first_round_still_scores_it(tmp_path, name):
     run, trials = search(tmp_path, settings(max_seconds=1e-9), name=name)
     assert trials.empty
     assert (run.status, run.best_epoch, run.epochs) == ("timeout", 1, 1)
-    assert run.reason == "the time (1e-09 s) was over in the first trial, at round 1"
+    assert run.reason == "the time (1e-09 s) was over in trial 1, at round 1"
     assert 0 <= run.val_score <= 1
     # With more time the same trial is run to its end.
     whole, trials = search(tmp_path, settings(trials=1), name=name)
@@ -266,7 +266,7 @@ def test_a_search_in_which_all_fails_is_a_row(tmp_path, fake):
     fake(fail_at=range(1, 99))
     run, trials = search(tmp_path)
     assert (run.status, run.test_score, len(trials)) == ("error", None, 13)
-    assert run.reason == "all trials failed; RuntimeError: no luck"
+    assert run.reason == "13 of 13 trials were run and all failed; RuntimeError: no luck"
 
 
 def test_memory_that_runs_out_is_named(tmp_path, monkeypatch):
