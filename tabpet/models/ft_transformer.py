@@ -1,11 +1,13 @@
 """FT-Transformer with positional encodings (paper, appendix F.2; Gorishniy et al. 2021)."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
 from tabpet.config import FTTransformerSettings
 from tabpet.models import kernels
-from tabpet.models.layers import Attention, MemberLayerNorm, MemberLinear, dropout, dropout_mask
+from tabpet.models.layers import Attention, MemberLayerNorm, MemberLinear, dropout_mask
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
 from tabpet.models.positions import Positions
@@ -26,11 +28,9 @@ class ReGLU(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(members, ..., width) to (members, ..., hidden width), before the second layer."""
         hidden = self.first(x)
-        mask = None
-        if self.training and self.dropout > 0:
-            shape = torch.Size((*x.shape[1:-1], hidden.shape[-1] // 2))
-            mask = dropout_mask(shape, self.dropout, x.device)
-        return kernels.reglu(hidden, mask)
+        shape = (*x.shape[1:-1], hidden.shape[-1] // 2)
+        mask = dropout_mask(shape, self.dropout, x.device) if self.training else None
+        return kernels.reglu(hidden, mask, 1 / (1 - self.dropout))
 
 
 class Block(nn.Module):
@@ -97,9 +97,9 @@ class FTTransformer(MemberModel):
     def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
         """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
         tokens = self.tokens(numeric, categorical, self.positions())
-        first, *inner, last = (None, *self.blocks) if len(self.blocks) == 1 else self.blocks
-        x = tokens.join() if first is None else first.begin(tokens)
-        for block in inner:
+        *inner, last = cast(list[Block], list(self.blocks))
+        x = inner[0].begin(tokens) if inner else tokens.join()
+        for block in inner[1:]:
             x = block(x)
         x = last.end(x)
         return self.head(torch.relu(self.norm(x[:, :, 0])))

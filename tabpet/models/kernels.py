@@ -12,7 +12,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 # Attention weights that are worked on at once on a CPU: few enough to stay in its cache.
-_WEIGHTS_AT_ONCE = 2**18
+_WEIGHTS_AT_ONCE = 2**19
+_EPSILON = 1e-5  # of layer normalisation, torch's default
 
 
 def attend(qkv: Tensor, mask: Tensor | None) -> Tensor:
@@ -21,18 +22,33 @@ def attend(qkv: Tensor, mask: Tensor | None) -> Tensor:
     return _Attend.apply(qkv, mask)
 
 
-def reglu(x: Tensor, mask: Tensor | None) -> Tensor:
+def reglu(x: Tensor, mask: Tensor | None, scale: float = 1.0) -> Tensor:
     """First half of the last axis times the positive part of the second half, times `mask`.
 
-    Overwrites `x`.
+    The mask holds zeros and `scale`. Overwrites `x`.
     """
-    return _ReGLU.apply(x, mask)
+    return _ReGLU.apply(x, mask, scale)
 
 
-def spread(x: Tensor, slope: Tensor, offset: Tensor) -> Tensor:
-    """offset + x * slope: (B, tokens), (members, tokens, width) twice to (members, B, tokens,
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Layer normalisation of (members, ..., width), with (members, width) scales and shifts."""
+    shape = (len(x), *[1] * (x.ndim - 2), x.shape[-1])
+    return _LayerNorm.apply(x, weight.view(shape), bias.view(shape))
+
+
+def mix(asked: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Means of tokens, weighted by the softmax of their products with what is asked for.
+
+    From (members, B, heads, width), (members, B, tokens, width) and (B, tokens, heads) to
+    (members, B, heads, width), and the sums of the masked weights, (members, B, heads).
+    """
+    return _Mix.apply(asked, x, mask)
+
+
+def follow_lines(x: Tensor, lines: Tensor) -> Tensor:
+    """x * slope + offset: (B, tokens), (members, tokens, 2, width) to (members, B, tokens,
     width)."""
-    return _Spread.apply(x, slope, offset)
+    return _FollowLines.apply(x, lines)
 
 
 class _Attend(Function):
@@ -82,12 +98,10 @@ class _Attend(Function):
 def _chunks(qkv: Tensor) -> Iterator[tuple[tuple[slice, slice], slice]]:
     """Where to work at once: members and rows, and the rows alone."""
     n_members, batch, tokens, _, heads, _ = qkv.shape
-    rows = batch
+    members, rows = n_members, batch
     if qkv.device.type == "cpu":
-        rows = max(1, min(batch, _WEIGHTS_AT_ONCE // (heads * tokens * tokens)))
-    members = n_members
-    if qkv.device.type == "cpu":
-        members = max(1, _WEIGHTS_AT_ONCE // (batch * heads * tokens * tokens))
+        fit = max(1, _WEIGHTS_AT_ONCE // (heads * tokens * tokens))  # rows of one member
+        members, rows = max(1, fit // batch), min(fit, batch)
     for first in range(0, n_members, members):
         for row in range(0, batch, rows):
             here = slice(row, row + rows)
@@ -115,41 +129,101 @@ def _masked(weights: Tensor, mask: Tensor, out: Tensor | None = None) -> Tensor:
 
 class _ReGLU(Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(ctx: Any, x: Tensor, mask: Tensor | None, scale: float) -> Tensor:
         value, gate = x.chunk(2, dim=-1)
         gate.relu_()
-        out = value * gate
         if mask is not None:
-            out *= mask
-        ctx.save_for_backward(x, mask)
-        return out
+            gate *= mask
+        ctx.save_for_backward(x)
+        ctx.scale = 1.0 if mask is None else scale
+        return value * gate
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        x, mask = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (x,) = ctx.saved_tensors
         value, gate = x.chunk(2, dim=-1)
-        if mask is not None:
-            grad = grad * mask
         grad_x = torch.empty_like(x)
         grad_value, grad_gate = grad_x.chunk(2, dim=-1)
         torch.mul(grad, gate, out=grad_value)
         torch.mul(grad, value, out=grad_gate)
+        # Where something passed the gate, its slope is that of the mask.
         torch.ops.aten.threshold_backward.grad_input(grad_gate, gate, 0, grad_input=grad_gate)
-        return grad_x, None
+        if ctx.scale != 1:
+            grad_gate *= ctx.scale
+        return grad_x, None, None
 
 
-class _Spread(Function):
+class _LayerNorm(Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, slope: Tensor, offset: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        return torch.addcmul(offset[:, None], x[:, :, None], slope[:, None])
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        normed, mean, rstd = torch.native_layer_norm(x, x.shape[-1:], None, None, _EPSILON)
+        ctx.save_for_backward(x, normed, mean, rstd, weight)
+        return torch.addcmul(bias, normed, weight)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, normed, mean, rstd, weight = ctx.saved_tensors
+        over = tuple(range(1, x.ndim - 1))
+        scaled = grad * normed
+        grad_weight = scaled.sum(dim=over, keepdim=True)
+        torch.mul(grad, weight, out=scaled)
+        grad_x, _, _ = torch.ops.aten.native_layer_norm_backward(
+            scaled, x, x.shape[-1:], mean, rstd, None, None, [True, False, False]
+        )
+        return grad_x, grad_weight, grad.sum(dim=over, keepdim=True)
+
+
+class _Mix(Function):
+    @staticmethod
+    def forward(ctx: Any, asked: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        n_members, batch, tokens, width = x.shape
+        flat = x.view(-1, tokens, width)
+        asked = asked.reshape(n_members * batch, -1, width)
+        weights = torch.softmax(torch.bmm(flat, asked.transpose(1, 2)), dim=1)
+        dropped = weights
+        if mask is not None:
+            dropped = (weights.view(n_members, *mask.shape) * mask).view(weights.shape)
+        ctx.save_for_backward(asked, x, mask, weights)
+        mixed = torch.bmm(dropped.transpose(1, 2), flat)
+        return (
+            mixed.view(n_members, batch, -1, width),
+            dropped.sum(dim=1).view(n_members, batch, -1),
+        )
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_mixed: Tensor, grad_sums: Tensor) -> tuple[Tensor, Tensor, None]:
+        asked, x, mask, weights = ctx.saved_tensors
+        n_members, batch, tokens, width = x.shape
+        flat = x.view(-1, tokens, width)
+        grad_mixed = grad_mixed.reshape(asked.shape)
+        grad_weights = torch.bmm(flat, grad_mixed.transpose(1, 2))
+        grad_weights += grad_sums.reshape(len(flat), 1, -1)
+        dropped = weights
+        if mask is not None:
+            shape = (n_members, *mask.shape)
+            grad_weights.view(shape).mul_(mask)
+            dropped = (weights.view(shape) * mask).view(weights.shape)
+        grad_scores = torch._softmax_backward_data(grad_weights, weights, 1, weights.dtype)
+        grad_x = torch.bmm(dropped, grad_mixed)
+        grad_x.baddbmm_(grad_scores, asked)
+        grad_asked = torch.bmm(grad_scores.transpose(1, 2), flat)
+        return grad_asked.view(n_members, batch, -1, width), grad_x.view(x.shape), None
+
+
+class _FollowLines(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, lines: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        slope, offset = lines[:, None].unbind(dim=-2)
+        return torch.addcmul(offset, x[:, :, None], slope)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         (x,) = ctx.saved_tensors
         # For every token the rows of [x, 1] times the gradients of the batch.
         pairs = torch.stack([x, torch.ones_like(x)]).permute(2, 0, 1)  # (tokens, 2, B)
-        grads = torch.stack([torch.bmm(pairs, one.transpose(0, 1)) for one in grad])
-        return None, grads[:, :, 0], grads[:, :, 1]
+        return None, torch.stack([torch.bmm(pairs, one.transpose(0, 1)) for one in grad])

@@ -1,5 +1,6 @@
 """Layers of several members: tensors are (members, batch, ..., width), weights (members, ...)."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -56,10 +57,7 @@ class MemberLayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise (members, ..., width)."""
-        middle = (1,) * (x.ndim - 2)
-        normed = F.layer_norm(x, x.shape[-1:])
-        weight = self.weight.view(len(x), *middle, -1)
-        return torch.addcmul(self.bias.view(len(x), *middle, -1), normed, weight)
+        return kernels.layer_norm(x, self.weight, self.bias)
 
 
 class MemberEmbedding(nn.Module):
@@ -84,15 +82,16 @@ class MemberEmbedding(nn.Module):
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Dropout of (members, ...) with one mask for all members."""
-    if not training or p == 0:
-        return x
-    return x * dropout_mask(x.shape[1:], p, x.device)
+    mask = dropout_mask(x.shape[1:], p, x.device) if training else None
+    return x if mask is None else x * mask
 
 
-def dropout_mask(shape: torch.Size, p: float, device: torch.device) -> Tensor:
-    """Zeros with probability p, else 1 / (1 - p)."""
+def dropout_mask(shape: Sequence[int], p: float, device: torch.device) -> Tensor | None:
+    """Zeros with probability p, else 1 / (1 - p); nothing where nothing is dropped."""
+    if p == 0:
+        return None
     # Twice as fast as bernoulli_ on a CPU.
-    return torch.rand(shape, device=device).ge_(p).div_(1 - p)
+    return torch.rand(tuple(shape), device=device).ge_(p).div_(1 - p)
 
 
 class Attention(nn.Module):
@@ -122,8 +121,7 @@ class Attention(nn.Module):
     def attend(self, qkv: Tensor) -> Tensor:
         """What tokens find, from their queries, keys and values, before the output layer."""
         n_members, batch, tokens, _ = qkv.shape
-        shape = torch.Size((batch, self.n_heads, tokens, tokens))
-        mask = self._mask(shape, qkv)
+        mask = self._mask((batch, self.n_heads, tokens, tokens), qkv.device)
         qkv = qkv.view(n_members, batch, tokens, 3, self.n_heads, self.head_width)
         return kernels.attend(qkv, mask)
 
@@ -135,29 +133,24 @@ class Attention(nn.Module):
         token. A bias of keys is the same for all tokens and cancels in the softmax.
         """
         n_members, batch, tokens, width = x.shape
-        heads, size = self.n_heads, self.head_width
-        weight = self.qkv.weight.view(n_members, width, 3, heads, size)
-        to_q, to_k, to_v = weight.permute(2, 0, 3, 1, 4)  # each (members, heads, width, size)
-        q = x[:, None, :, 0] @ to_q
-        bias = None
+        by_head = (n_members, width, 3, self.n_heads, self.head_width)
+        to_q, to_k, to_v = self.qkv.weight.view(by_head).permute(2, 0, 3, 1, 4)
+        q = x[:, None, :, 0] @ to_q  # (members, heads, B, head_width)
         if self.qkv.bias is not None:
-            bias = self.qkv.bias.view(n_members, 3, heads, 1, size)
-            q = q + bias[:, 0]
-        asked = (q * size**-0.5) @ to_k.transpose(-1, -2)  # (members, heads, B, width)
-        weights = torch.softmax(asked.transpose(1, 2) @ x.transpose(-1, -2), dim=-1)
-        mask = self._mask(weights.shape[1:], x)
-        if mask is not None:
-            weights = weights * mask
-        mixed = (weights @ x).transpose(1, 2)  # (members, heads, B, width)
-        found = mixed @ to_v
-        if bias is not None:
-            found = found + weights.sum(dim=-1).transpose(1, 2)[..., None] * bias[:, 2]
-        return found.permute(0, 2, 1, 3).reshape(n_members, batch, 1, -1)
+            to_q_bias, _, to_v_bias = self.qkv.bias.view(n_members, 3, self.n_heads, 1, -1).unbind(
+                1
+            )
+            q = q + to_q_bias
+        asked = (q * self.head_width**-0.5) @ to_k.transpose(-1, -2)  # (members, heads, B, width)
+        mask = self._mask((batch, tokens, self.n_heads), x.device)
+        mixed, sums = kernels.mix(asked.transpose(1, 2), x, mask)
+        found = mixed.transpose(1, 2) @ to_v
+        if self.qkv.bias is not None:
+            found = found + sums.transpose(1, 2)[..., None] * to_v_bias
+        return found.transpose(1, 2).reshape(n_members, batch, 1, -1)
 
-    def _mask(self, shape: torch.Size, like: Tensor) -> Tensor | None:
-        if not self.training or self.dropout == 0:
-            return None
-        return dropout_mask(shape, self.dropout, like.device)
+    def _mask(self, shape: tuple[int, ...], device: torch.device) -> Tensor | None:
+        return dropout_mask(shape, self.dropout, device) if self.training else None
 
 
 class GatedFeedForward(nn.Module):

@@ -43,42 +43,38 @@ class LinearTokens(nn.Module):
         slope = torch.zeros_like(cls)
         if self.weight is not None:
             slope = torch.cat([slope, F.pad(self.weight, (0, spare))], dim=1)
+        offset = torch.cat([cls, bias[:, :n_numeric]], dim=1)
         found = None
         if self.embedding is not None:
             found = self.embedding(categorical, spare) + bias[:, None, n_numeric:]
-        return TokenParts(
-            x=F.pad(numeric, (1, 0)),
-            slope=slope,
-            offset=torch.cat([cls, bias[:, :n_numeric]], dim=1),
-            found=found,
-        )
+        return TokenParts(F.pad(numeric, (1, 0)), torch.stack([slope, offset], dim=2), found)
 
 
 @dataclass(frozen=True)
 class TokenParts:
-    """Tokens as offset + x * slope for CLS and numeric features, beside those of categories.
+    """Tokens as x * slope + offset for CLS and numeric features, beside those of categories.
 
-    A linear layer on the former works on slope and offset, not on every row of the batch.
+    A linear layer on the former works on slopes and offsets, not on every row of the batch.
     """
 
     x: Tensor  # (B, 1 + n_numeric), 0 for CLS
-    slope: Tensor  # (members, 1 + n_numeric, width)
-    offset: Tensor
+    lines: Tensor  # (members, 1 + n_numeric, 2, width): slope and offset
     found: Tensor | None  # (members, B, n_categorical, width)
 
     def join(self) -> Tensor:
         """The tokens, (members, B, tokens, width)."""
-        spread = kernels.spread(self.x, self.slope, self.offset)
-        return spread if self.found is None else torch.cat([spread, self.found], dim=2)
+        tokens = kernels.follow_lines(self.x, self.lines)
+        return tokens if self.found is None else torch.cat([tokens, self.found], dim=2)
 
     def through(self, layer: MemberLinear) -> "TokenParts":
         """What a linear layer makes of the tokens."""
-        return TokenParts(
-            x=self.x,
-            slope=torch.bmm(self.slope, layer.weight),
-            offset=layer(self.offset),
-            found=None if self.found is None else layer(self.found),
-        )
+        n_members, n_lines, _, width = self.lines.shape
+        lines = torch.bmm(self.lines.view(n_members, -1, width), layer.weight)
+        lines = lines.view(n_members, n_lines, 2, -1)
+        if layer.bias is not None:
+            # Offsets move by the bias, slopes do not.
+            lines = lines + F.pad(layer.bias[:, None, None], (0, 0, 1, 0))
+        return TokenParts(self.x, lines, None if self.found is None else layer(self.found))
 
 
 class MlpTokens(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from tabpet.data.prepare import Feature, SplitInfo, TargetInfo
 from tabpet.models import Layout
 from tabpet.models.positions import Positions
-from tabpet.models.tokens import ColumnTokens, LinearTokens, MlpTokens
+from tabpet.models.tokens import ColumnTokens, LinearTokens, MlpTokens, TokenParts
 from tabpet.models.weights import Members
 from tests.models.tables import encoding_of, layout_of, rows_of
 
@@ -22,6 +22,7 @@ def test_the_last_columns_are_alpha_times_the_encoding_and_zeros_for_cls(tokens_
     positions = Positions(GRAPH, LAYOUT.features, (0.0, 0.5), width=16, seed=1)
     tokens = tokens_class(Members(2, 1), LAYOUT, positions.token_width)
     x = tokens(*rows_of(LAYOUT), positions())
+    x = x.join() if isinstance(x, TokenParts) else x
     assert x.shape == (2, 6, 6, 16)
     assert not x[:, :, 0, 12:].any()
     assert not x[0, :, :, 12:].any()
