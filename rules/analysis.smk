@@ -154,7 +154,9 @@ rule plot_results:
         mem_mb=scaled(2000),
         runtime=scaled(20),
     params:
-        analysis=settings.analysis.model_dump(mode="json"),
+        analysis=settings.analysis.model_dump(
+            mode="json", include={"main_encoding", "level"}
+        ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
     message:
         "draw the figures of results"

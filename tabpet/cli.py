@@ -93,12 +93,27 @@ def summary(
     results: Annotated[Path, typer.Argument(help="Results folder of a run.")] = Path("results"),
 ) -> None:
     """Print the main result of a run in a few lines, and where the details are."""
-    import pandas as pd
+    from tabpet.analysis.results import read_table
 
-    path = results / "tables" / "datasets.csv"
-    if not path.is_file():
-        raise TabpetError(f"There is no {path}: run `snakemake --cores all` first.")
-    frame = pd.read_csv(path)
+    tables = results / "tables"
+    if not (tables / "datasets.csv").is_file():
+        raise TabpetError(
+            f"There is no {tables / 'datasets.csv'}: run `snakemake --cores all` first."
+        )
+    datasets = read_table(tables / "datasets.csv")
+    if datasets is None:
+        console.print("No dataset has been prepared.")
+    else:
+        _print_datasets(datasets, results)
+    graphs = read_table(tables / "graphs.csv") if (tables / "graphs.csv").is_file() else None
+    if graphs is not None:
+        _print_graphs(graphs, results)
+    if (results / "summary" / "headline.json").is_file():
+        _print_headline(read_json(results / "summary" / "headline.json"), results)
+
+
+def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:
+    """A line per prepared split."""
     columns = ["dataset", "task", "features", "categorical", "train", "val", "test"]
     if len(set(frame["split"])) > 1:
         columns.insert(1, "split")
@@ -106,12 +121,9 @@ def summary(
     warned = int(frame["warnings"].notna().sum())
     console.print(
         f"\n{frame['dataset'].nunique()} datasets prepared"
-        f"{f', {warned} with warnings' if warned else ''}. Details: {path}"
+        f"{f', {warned} with warnings' if warned else ''}. Details: "
+        f"{results / 'tables' / 'datasets.csv'}"
     )
-    if (results / "tables" / "graphs.csv").is_file():
-        _print_graphs(pd.read_csv(results / "tables" / "graphs.csv"), results)
-    if (results / "summary" / "headline.json").is_file():
-        _print_headline(read_json(results / "summary" / "headline.json"), results)
 
 
 def _print_headline(found: dict[str, Any], results: Path) -> None:

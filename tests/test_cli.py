@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tabpet import cli
+from tabpet.files import write_json
 
 runner = CliRunner()
 
@@ -45,6 +46,17 @@ def test_summary_before_a_run_says_what_to_do(monkeypatch, tmp_path, capsys):
         cli.main()
     assert caught.value.code == 1
     assert "run `snakemake --cores all` first" in " ".join(capsys.readouterr().err.split())
+
+
+def test_summary_of_a_run_without_prepared_tables_goes_on_to_the_headline(tmp_path):
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    for name in ("datasets", "graphs"):
+        (tables / f"{name}.csv").write_text("\n")  # as the rule `collect_partial` writes them
+    write_json({"verdict": "It helps.", "lines": []}, tmp_path / "summary/headline.json")
+    done = run("summary", str(tmp_path))
+    assert done.exit_code == 0
+    assert "No dataset has been prepared." in done.output and "It helps." in done.output
 
 
 def test_errors_are_plain_messages_with_the_whole_advice():

@@ -16,14 +16,14 @@ FIGURES = {
     "null_controls": Caption(
         "Is it the structure?",
         "The main encoding beside random and shuffled ones of the same width, whose alpha was "
-        "chosen in the same way. A point is a dataset. Hollow boxes show what choosing alpha on "
-        "the test rows would have claimed.",
+        "chosen in the same way. A point is a dataset, n their number. Hollow boxes show what "
+        "choosing alpha on the test rows would have claimed.",
     ),
     "improvement_by_graph": Caption(
         "Which graph?",
         "Improvement over the same model without encodings, for every graph estimator. A box holds "
-        "the middle half of the datasets, its thick line is the median. Hollow boxes: alpha chosen "
-        "on the test rows.",
+        "the middle half of the datasets (n: how many), its thick line is the median. Hollow "
+        "boxes: alpha chosen on the test rows.",
     ),
     "learnable": Caption(
         "Fixed or learned?",
@@ -43,7 +43,7 @@ FIGURES = {
     "rank_heatmap": Caption(
         "Who wins where?",
         "The rank of every method on every dataset; the strongest colour is best, and a dash was "
-        "not run.",
+        "not run. n: datasets behind a mean rank.",
     ),
     "alpha_curves": Caption(
         "How much does alpha matter?",
@@ -67,8 +67,9 @@ FIGURES = {
     ),
     "graph_scatter": Caption(
         "Do such graphs help more?",
-        "Improvement against graph entropy and Fiedler value. A line is the mean of all "
-        "datasets up to that value; its mark is the mean of all.",
+        "Improvement against graph entropy and Fiedler value. Hollow: alpha chosen on the test "
+        "rows. A line is the mean of all filled points up to that value; its mark is the mean of "
+        "all.",
     ),
     "time": Caption(
         "What did it cost?",

@@ -18,9 +18,8 @@ OUTCOMES = (*STATUSES, MISSING)
 
 
 def job_outcomes(scores: pd.DataFrame) -> pd.DataFrame:
-    """A line per job (run file): its worst outcome, the reason, and its seconds, counted once."""
+    """A line per job (run file): its first outcome that is not ok, the reason, and its seconds."""
     outcome = scores["status"].mask(scores["reason"].eq(NO_FILE).fillna(False), MISSING)
-    # Of the rows of one file the first that is not ok speaks for it.
     trouble = scores.assign(outcome=outcome, calm=outcome == "ok").sort_values(
         "calm", kind="stable"
     )

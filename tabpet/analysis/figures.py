@@ -118,7 +118,9 @@ def _paired_boxes(axes: "Axes", cells: pd.DataFrame, encodings: Sequence[str]) -
             zorder=3,
         )
         _box(axes, oracle, place + 0.2, "none", WARM)
-    axes.set_yticks(range(len(encodings)), [encoding_name(one) for one in encodings])
+    used = cells.dropna(subset=["improvement"])["encoding"].value_counts()
+    labels = [f"{encoding_name(one)}\nn = {used.get(one, 0)}" for one in encodings]
+    axes.set_yticks(range(len(encodings)), labels)
     axes.set_ylim(len(encodings) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
 
@@ -165,33 +167,34 @@ def draw_learnable(results: Results) -> Drawing:
     """Fixed encodings against learned ones, dataset by dataset (paper, appendix H.2)."""
     main = results.settings.main_encoding
     pair = [main, f"{main}-learnable"]
-    cells = results.cells[results.cells["encoding"].isin(pair)]
-    keys = ["task", "model", "dataset"]
-    fixed, learned = (cells.loc[cells["encoding"] == one].set_index(keys) for one in pair)
+    by_model = {model: results.paired(model, *pair) for model in results.models}
+    model = next((model for model, both in by_model.items() if len(both)), None)
+    if model is None:
+        raise NothingToDraw("Learnable encodings were not run beside the main encoding.")
+    numbers = by_model[model].reset_index()
     numbers = pd.DataFrame(
         {
-            "tab_pet": fixed["improvement"],
-            "learnable": learned["improvement"],
-            "tab_pet_oracle": fixed["oracle_improvement"],
+            "task": numbers["dataset"].map(results.tasks),
+            "model": model,
+            "dataset": numbers["dataset"],
+            "tab_pet": numbers["improvement"],
+            "learnable": numbers["improvement_other"],
+            "tab_pet_oracle": numbers["oracle_improvement"],
         }
     )
-    numbers = numbers.dropna().reset_index()
-    if numbers.empty:
-        raise NothingToDraw("Learnable encodings were not run beside the main encoding.")
-    model = next(name for name in TRANSFORMERS if name in set(numbers["model"]))
-    numbers = numbers[numbers["model"] == model]
     tasks = [task for task in TASKS if task in set(numbers["task"])]
     most = numbers["task"].value_counts().max()
     figure = new_figure(4.6 * len(tasks) + 0.6, 1.5 + 0.21 * most)
     for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
-        _dumbbells(axes, numbers[numbers["task"] == task], results)
-        axes.set_title(f"{TASKS[task]}, {MODELS[model]}")
+        these = numbers[numbers["task"] == task]
+        _dumbbells(axes, these)
+        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(these), 'dataset')}")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return Drawing(figure, numbers)
 
 
-def _dumbbells(axes: "Axes", numbers: pd.DataFrame, results: Results) -> None:
+def _dumbbells(axes: "Axes", numbers: pd.DataFrame) -> None:
     """A line per dataset, the best for Tab-PET on top."""
     ordered = numbers.sort_values("tab_pet", kind="stable")
     places = np.arange(len(ordered))
@@ -224,10 +227,12 @@ def draw_size(results: Results) -> Drawing:
     """Improvement against the number of rows of a dataset (paper, appendix H.5)."""
     main = results.settings.main_encoding
     cells = results.cells[results.cells["encoding"] == main]
-    if results.datasets is None or cells.empty:
+    sizes = pd.DataFrame(columns=["dataset", "rows"])
+    if results.datasets is not None:
+        sizes = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
+    numbers = cells[_CELL_COLUMNS].merge(sizes, on="dataset")
+    if numbers.empty:
         raise NothingToDraw("No dataset has both a size and a run with the main encoding.")
-    rows = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
-    numbers = cells[_CELL_COLUMNS].merge(rows, on="dataset")
     models = [model for model in TRANSFORMERS if model in set(numbers["model"])]
     figure = new_figure(max(5.8, 3.3 * len(models)), 3.6)
     panels = figure.subplots(1, len(models), sharex=True, sharey=True, squeeze=False)[0]
@@ -427,7 +432,7 @@ def draw_rank_heatmap(results: Results) -> Drawing:
     by_task = method_ranks(results)
     figure_height = sum(1.5 + 0.27 * ranks.shape[1] for ranks in by_task.values())
     most = max(len(ranks) for ranks in by_task.values())
-    figure = new_figure(2.6 + 0.29 * max(most, 8), figure_height)
+    figure = new_figure(3 + 0.29 * max(most, 8), figure_height)
     panels = figure.subplots(len(by_task), 1, squeeze=False)[:, 0]
     numbers = []
     for axes, (task, ranks) in zip(panels, by_task.items(), strict=True):
@@ -453,18 +458,20 @@ def method_ranks(results: Results) -> dict[str, pd.DataFrame]:
 
 
 def _heatmap(axes: "Axes", ranks: pd.DataFrame, results: Results, width: int) -> None:
-    """Methods as lines with their mean rank at the end, datasets as columns."""
+    """Methods as lines with mean rank and count at the end, datasets as columns."""
     for place, method in enumerate(ranks):
         for column, rank in enumerate(ranks[method]):
             _rank_cell(axes, column, place, rank, ranks.shape[1])
-        mean = f"{ranks[method].mean():.2f}"
-        axes.text(
-            len(ranks) + 0.5, place, mean, ha="center", va="center", fontweight="bold", fontsize=8
-        )
+        mean, used = f"{ranks[method].mean():.2f}", str(ranks[method].notna().sum())
+        for at, text, weight in ((0.5, mean, "bold"), (1.8, used, "normal")):
+            axes.text(
+                len(ranks) + at, place, text, ha="center", va="center", weight=weight, fontsize=8
+            )
     axes.set_yticks(range(ranks.shape[1]), [method_name(str(method)) for method in ranks])
     names = [shorten(results.short(dataset)) for dataset in ranks.index]
-    axes.set_xticks([*range(len(ranks)), len(ranks) + 0.5], [*names, "mean"], rotation=90)
-    axes.set_xlim(-0.5, width + 1.2)
+    ends = [len(ranks) + 0.5, len(ranks) + 1.8]
+    axes.set_xticks([*range(len(ranks)), *ends], [*names, "mean", "n"], rotation=90)
+    axes.set_xlim(-0.5, width + 2.5)
     axes.set_ylim(ranks.shape[1] - 0.5, -0.5)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -113,14 +113,17 @@ def draw_scatter(results: Results) -> Drawing:
     for row, metric in zip(panels, METRICS, strict=True):
         for axes, task in zip(row, tasks, strict=True):
             _scatter(axes, numbers[numbers["task"] == task], metric, methods)
-            gains = numbers["improvement"].to_numpy()
+            gains = numbers[["improvement", "oracle_improvement"]].to_numpy().ravel()
             percent_axis(axes, "y", gains, "improvement, percent")
             axes.set_title(f"{TASKS[task]}, {MODELS[models[0]]}")
             axes.tick_params(labelbottom=True)
         for axes in row[1:]:
             axes.set_ylabel("")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    title = "points: one dataset; lines: mean of all datasets up to that value"
+    title = (
+        "filled points: one dataset, alpha chosen on validation; hollow: on test (oracle);\n"
+        "lines: mean of the filled ones up to that value"
+    )
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=title)
     return Drawing(figure, numbers)
 
@@ -210,16 +213,17 @@ def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str
     for place, method in enumerate(methods):
         these = numbers[numbers["method"] == method].sort_values(metric, kind="stable")
         color = SERIES[place]
-        axes.scatter(
-            these[metric],
-            these["improvement"],
-            s=12,
-            marker=MARKERS[place],
-            facecolor="none",
-            edgecolor=color,
-            linewidth=0.7,
-            alpha=0.5,
-        )
+        for column, face in (("oracle_improvement", "none"), ("improvement", color)):
+            axes.scatter(
+                these[metric],
+                these[column],
+                s=12,
+                marker=MARKERS[place],
+                facecolor=face,
+                edgecolor=color,
+                linewidth=0.7,
+                alpha=0.5,
+            )
         axes.plot(
             these[metric],
             these[f"mean_up_to_{metric}"],

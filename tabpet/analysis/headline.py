@@ -1,6 +1,6 @@
 """The result of a run in a few sentences: does it help, by how much, how sure, compared to what?"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -10,20 +10,44 @@ import pandas as pd
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.names import MODELS, PET, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.plot import count
 from tabpet.analysis.results import Results
-from tabpet.stats import Comparison, Wilcoxon, compare, holm, improvement, wilcoxon
+from tabpet.stats import (
+    Comparison,
+    Wilcoxon,
+    compare,
+    higher_wins,
+    holm,
+    improvement,
+    wilcoxon,
+    win_rate,
+)
 
 NULL_KINDS = ("random", "shuffled")
-Answer = Literal["better than controls", "better", "no better than controls", "unclear", "worse"]
+Answer = Literal[
+    "better than controls",
+    "better",
+    "controls too few",
+    "no better than controls",
+    "behind controls",
+    "unclear",
+    "worse",
+    "too few",
+]
 _WORDS: dict[Answer, str] = {
     "better than controls": "{encoding} encodings help {models}, and more than encodings without "
     "structure do",
     "better": "{encoding} encodings help {models}, but no encodings without structure were run to "
     "compare with",
+    "controls too few": "{encoding} encodings help {models}, but encodings without structure have "
+    "results on too few datasets to compare with",
     "no better than controls": "{encoding} encodings help {models}, but not clearly more than "
     "encodings without structure do",
+    "behind controls": "{encoding} encodings help {models}, but less than encodings without "
+    "structure do",
     "unclear": "{encoding} encodings have no clear effect on {models}",
     "worse": "{encoding} encodings make {models} worse",
+    "too few": "{encoding} encodings have results on too few datasets to tell for {models}",
 }
 _OUTCOMES = {
     "skipped": "skipped, because the model cannot be used there",
@@ -44,17 +68,36 @@ class Headline:
 
 @dataclass(frozen=True)
 class Control:
-    """A null control beside the main encoding, on the datasets that have both."""
+    """A null control beside the main encoding, on the datasets and splits that have both."""
 
     kind: str
     median: float  # improvement by the control itself
     oracle_median: float
-    ahead: Wilcoxon  # of the main encoding over the control
-    p: float  # corrected
+    lead: float  # median, of the main encoding over the control
+    ahead: Wilcoxon  # the same
+    level: float
 
-    def beaten(self, level: float) -> bool:
+    @property
+    def datasets(self) -> int:
+        """How many datasets have both."""
+        return self.ahead.pairs
+
+    @property
+    def decidable(self) -> bool:
+        """Whether any outcome on so many datasets could be significant."""
+        # Datasets without a difference count: a control that equals the encoding keeps up with it.
+        # All controls must be beaten, so that no correction for several is needed.
+        return self.datasets >= fewest_datasets(self.level)
+
+    @property
+    def beaten(self) -> bool:
         """Whether the main encoding is clearly ahead."""
-        return self.p < level and self.ahead.effect_size > 0
+        return direction(self.ahead.p, self.level, self.ahead, self.lead) > 0
+
+    @property
+    def behind(self) -> bool:
+        """Whether the control is clearly ahead."""
+        return direction(self.ahead.p, self.level, self.ahead, self.lead) < 0
 
 
 @dataclass(frozen=True)
@@ -66,8 +109,9 @@ class Effect:
     oracle_median: float
     comparison: Comparison
     p: float  # corrected
-    controls: tuple[Control, ...]
+    controls: tuple[Control, ...]  # that were planned
     level: float
+    fewest: int  # datasets from which on p can be below the level, whatever the other models do
 
     @property
     def datasets(self) -> int:
@@ -75,21 +119,42 @@ class Effect:
         return self.comparison.summary.datasets
 
     @property
+    def median(self) -> float:
+        """The median improvement."""
+        return self.comparison.summary.median
+
+    @property
+    def differing(self) -> int:
+        """How many datasets differ with and without encodings: those that a test can use."""
+        return self.comparison.wilcoxon.used
+
+    @property
     def decidable(self) -> bool:
         """Whether any outcome on so many datasets could be significant."""
-        return self.comparison.wilcoxon.used >= fewest_datasets(self.level)
+        return self.differing >= self.fewest or self.p < self.level
 
     @cached_property
     def answer(self) -> Answer:
         """What can be said of this model."""
-        if not self.p < self.level:
-            return "unclear"
-        if self.comparison.wilcoxon.effect_size < 0:
-            return "worse"
+        if not self.decidable:
+            return "too few"
+        sign = direction(self.p, self.level, self.comparison.wilcoxon, self.median)
+        if sign <= 0:
+            return "worse" if sign else "unclear"
         if not self.controls:
             return "better"
-        ahead = all(control.beaten(self.level) for control in self.controls)
-        return "better than controls" if ahead else "no better than controls"
+        if any(control.behind for control in self.controls):
+            return "behind controls"
+        if any(control.decidable and not control.beaten for control in self.controls):
+            return "no better than controls"
+        beaten = all(control.beaten for control in self.controls)
+        return "better than controls" if beaten else "controls too few"
+
+
+def direction(p: float, level: float, test: Wilcoxon, median: float) -> int:
+    """1 or -1 where a test is significant and the median has its sign, otherwise 0."""
+    agree = np.sign(median) == np.sign(test.effect_size)
+    return int(np.sign(median)) if p < level and agree else 0
 
 
 def headline(results: Results) -> Headline:
@@ -136,16 +201,17 @@ def main_effects(results: Results) -> list[Effect]:
             oracle_median=float(main[model]["oracle_improvement"].median()),
             comparison=comparisons[model],
             p=float(p),
-            controls=_controls(cells, model, settings.main_encoding),
+            controls=tuple(_controls(results, model)),
             level=settings.level,
+            fewest=fewest_datasets(settings.level / len(models)),
         )
         for model, p in zip(models, corrected, strict=True)
     ]
 
 
 def fewest_datasets(level: float) -> int:
-    """From how many datasets on a signed-rank test can be significant at all."""
-    return int(np.ceil(np.log2(2 / level)))
+    """From how many datasets on a signed-rank test can be below a level: 2 / 2^n < level."""
+    return int(np.floor(np.log2(2 / level))) + 1
 
 
 def _of(cells: pd.DataFrame, model: str, encoding: str) -> pd.DataFrame:
@@ -153,37 +219,32 @@ def _of(cells: pd.DataFrame, model: str, encoding: str) -> pd.DataFrame:
     return chosen.set_index("dataset")
 
 
-def _controls(cells: pd.DataFrame, model: str, encoding: str) -> tuple[Control, ...]:
-    """The null controls of a model that share a dataset with its main encoding."""
-    main = _of(cells, model, encoding)["improvement"]
-    found = []
+def _controls(results: Results, model: str) -> Iterator[Control]:
+    """The null controls that a model was planned with, also without a usable result."""
+    main, scores = results.settings.main_encoding, results.scores
+    planned = set(scores.loc[scores["model"] == model, "encoding"])
     for kind in NULL_KINDS:
-        null = _of(cells, model, f"{encoding}-{kind}")
-        shared = null.index.intersection(main.index, sort=False)
-        if len(shared):
-            ahead = wilcoxon(main[shared] - null["improvement"][shared])
-            found.append((kind, null.loc[shared], ahead))
-    corrected = holm(np.array([ahead.p for _, _, ahead in found]))
-    return tuple(
-        Control(
+        if f"{main}-{kind}" not in planned:
+            continue
+        both = results.paired(model, main, f"{main}-{kind}")
+        lead = both["improvement"] - both["improvement_other"]
+        yield Control(
             kind=kind,
-            median=float(null["improvement"].median()),
-            oracle_median=float(null["oracle_improvement"].median()),
-            ahead=ahead,
-            p=float(p),
+            median=float(both["improvement_other"].median()),
+            oracle_median=float(both["oracle_improvement_other"].median()),
+            lead=float(lead.median()),
+            ahead=wilcoxon(lead),
+            level=results.settings.level,
         )
-        for (kind, null, ahead), p in zip(found, corrected, strict=True)
-    )
 
 
 def _verdict(effects: Sequence[Effect], encoding: str) -> str:
-    most = max(effect.datasets for effect in effects)
     if not any(effect.decidable for effect in effects):
-        return _too_few(effects, encoding, most)
+        return _too_few(effects, encoding)
     clauses = []
     for answer, words in _WORDS.items():
         models = [
-            f"{MODELS[effect.model]} ({percent(effect.comparison.summary.median)})"
+            f"{MODELS[effect.model]} ({percent(effect.median)} {_basis(effect)})"
             for effect in effects
             if effect.answer == answer
         ]
@@ -192,10 +253,18 @@ def _verdict(effects: Sequence[Effect], encoding: str) -> str:
     return f"{'; '.join(clauses)}."
 
 
-def _too_few(effects: Sequence[Effect], encoding: str, most: int) -> str:
+def _basis(effect: Effect) -> str:
+    """On how many datasets, and how many of them a test can use where that is too few."""
+    text = f"on {count(effect.datasets, 'dataset')}"
+    if effect.decidable or effect.differing == effect.datasets:
+        return text
+    return f"{text}, of which {f'only {n}' if (n := effect.differing) else 'none'} differ"
+
+
+def _too_few(effects: Sequence[Effect], encoding: str) -> str:
     """What can be said before there are enough datasets for a test."""
     first = effects[0]
-    if most == 1:
+    if max(effect.datasets for effect in effects) == 1:
         dataset, gain = next(iter(first.improvements.items()))
         how = f"{abs(gain):.2f} % {'better' if gain > 0 else 'worse'}" if gain else "the same"
         return (
@@ -203,12 +272,13 @@ def _too_few(effects: Sequence[Effect], encoding: str, most: int) -> str:
             f"{encoding} encodings."
         )
     gains = listed(
-        f"{percent(effect.comparison.summary.median)} for {MODELS[effect.model]}"
+        f"{percent(effect.median)} for {MODELS[effect.model]} ({_basis(effect)})"
         for effect in effects
     )
+    several = f" with {len(effects)} models" if len(effects) > 1 else ""
     return (
-        f"Too few datasets to tell: on {most}, {encoding} encodings gave a median of {gains}, and "
-        f"no outcome on fewer than {fewest_datasets(first.level)} can be significant."
+        f"Too few datasets to tell: {encoding} encodings gave a median of {gains}, and no outcome "
+        f"on fewer than {first.fewest} that differ can be significant{several}."
     )
 
 
@@ -219,7 +289,7 @@ def _effect_line(effect: Effect, n_models: int) -> str:
     if n == 1:
         return f"{name}: {percent(found.summary.mean)} on one dataset, so nothing to test."
     better = f"better on {round(found.summary.positive_rate * n / 100)} of {n} datasets"
-    middle = f"median {percent(found.summary.median)}, mean {percent(found.summary.mean)}"
+    middle = f"median {percent(effect.median)}, mean {percent(found.summary.mean)}"
     if not effect.decidable:
         ends = f"{percent(effect.improvements.min())} to {percent(effect.improvements.max())}"
         return f"{name}: {middle}, from {ends}; {better}."
@@ -230,73 +300,90 @@ def _effect_line(effect: Effect, n_models: int) -> str:
         f"{name}: {middle} ({100 * (1 - interval.level):g} % interval of the mean {ends}); "
         f"{better}. Wilcoxon {p_value(effect.p)}{corrected}; Bayesian "
         f"signed-rank: {share(bayes.better)} better, {share(bayes.equal)} equal within "
-        f"{bayes.rope:g} %, {share(bayes.worse)} worse."
+        f"{bayes.rope:g} %, {share(bayes.worse)} worse.{_disagreement(effect)}"
     )
+
+
+def _disagreement(effect: Effect) -> str:
+    """Why a significant test is no clear effect."""
+    if effect.answer == "unclear" and effect.p < effect.level:
+        return " Test and median do not point in the same direction, so the effect is not clear."
+    return ""
 
 
 def _control_line(effects: Sequence[Effect], encoding: str) -> str:
     """What encodings without structure gain by the same choice of alpha."""
     with_controls = [effect for effect in effects if effect.controls]
-    if not with_controls:
+    if not any(control.datasets for effect in effects for control in effect.controls):
+        which = "those that were run have no usable result" if with_controls else "none were run"
         return (
-            "Null controls: none were run, so a gain from structure cannot be told from a gain by "
-            "choosing the best of several alphas."
+            f"Null controls: {which}, so a gain from structure cannot be told from a gain by "
+            "choosing the best of several alphas, or by extra inputs."
         )
     medians = "; ".join(
-        f"{MODELS[effect.model]} "
-        + ", ".join(f"{control.kind} {percent(control.median)}" for control in effect.controls)
+        f"{MODELS[effect.model]} {', '.join(map(_control_words, effect.controls))}"
         for effect in with_controls
     )
     text = f"Null controls: with alpha chosen the same way, the medians are {medians}."
     return f"{text} {_lead_over_controls(with_controls, encoding)}".rstrip()
 
 
+def _control_words(control: Control) -> str:
+    if not control.datasets:
+        return f"{control.kind} without a usable result"
+    return (
+        f"{control.kind} {percent(control.median)} on {count(control.datasets, 'dataset')} "
+        f"(oracle {percent(control.oracle_median)})"
+    )
+
+
 def _lead_over_controls(effects: Sequence[Effect], encoding: str) -> str:
     """Where the main encoding is ahead of its controls, dataset by dataset."""
     tested = [
-        (effect, control) for effect in effects if effect.decidable for control in effect.controls
+        (effect.model, control)
+        for effect in effects
+        for control in effect.controls
+        if control.decidable
     ]
     if not tested:
         return ""
-    open_ones = [
-        f"{control.kind} ones in {MODELS[effect.model]} ({p_value(control.p)})"
-        for effect, control in tested
-        if not control.beaten(effect.level)
-    ]
-    if not open_ones:
-        largest = max(control.p for _, control in tested)
+    n_controls = sum(len(effect.controls) for effect in effects)
+    if n_controls == len(tested) and all(control.beaten for _, control in tested):
+        largest = max(control.ahead.p for _, control in tested)
         return f"On the same datasets, {encoding} is ahead of all of them ({at_most(largest)})."
-    return f"On the same datasets, {encoding} is not clearly ahead of {listed(open_ones)}."
+    found: dict[str, list[str]] = {}
+    for model, control in tested:
+        how = (
+            "ahead of" if control.beaten else "behind" if control.behind else "not clearly ahead of"
+        )
+        words = f"{control.kind} ones in {MODELS[model]} ({p_value(control.ahead.p)})"
+        found.setdefault(how, []).append(words)
+    parts = "; ".join(f"{how} {listed(words)}" for how, words in found.items())
+    return f"On the same datasets, {encoding} is {parts}."
 
 
 def _oracle_line(effects: Sequence[Effect]) -> str:
     """What choosing alpha on the test rows would have claimed."""
     claims = listed(
         f"{percent(effect.oracle_median)} for {MODELS[effect.model]} (instead of "
-        f"{percent(effect.comparison.summary.median)})"
+        f"{percent(effect.median)})"
         for effect in effects
     )
-    text = f"Oracle: choosing alpha on the test rows would have claimed a median of {claims}"
-    null = [control for effect in effects for control in effect.controls]
-    if not null:
-        return f"{text}."
-    largest = max(null, key=lambda control: control.oracle_median)
-    return f"{text}, and up to {percent(largest.oracle_median)} for {largest.kind} encodings."
+    return f"Oracle: choosing alpha on the test rows would have claimed a median of {claims}."
 
 
 def _learnable_line(results: Results, effects: Sequence[Effect], encoding: str) -> str:
     """Fixed encodings against learned ones of the same width, where both were run."""
+    main = results.settings.main_encoding
     for effect in effects:
-        name = f"{results.settings.main_encoding}-learnable"
-        learned = _of(results.cells, effect.model, name)["improvement"].dropna()
-        shared = learned.index.intersection(effect.improvements.index, sort=False)
-        if len(shared):
-            lead = effect.improvements[shared] - learned[shared]
-            median = percent(float(learned[shared].median()))
+        both = results.paired(effect.model, main, f"{main}-learnable")
+        if len(both):
+            ours, learned = both["improvement"], both["improvement_other"]
             return (
-                f"Learned encodings: median {median} in {MODELS[effect.model]} at the same width; "
-                f"{encoding} is ahead on {(lead > 0).sum()} of "
-                f"{len(shared)} datasets{_tested(lead, effect.level)}."
+                f"Learned encodings: median {percent(float(learned.median()))} in "
+                f"{MODELS[effect.model]} at the same width; {encoding} is ahead on "
+                f"{higher_wins(ours, learned).wins} of {count(len(both), 'dataset')}"
+                f"{_tested(ours - learned, effect.level)}."
             )
     return ""
 
@@ -311,26 +398,30 @@ def _tree_line(results: Results, model: str) -> str:
     """The main model with encodings against the tuned trees."""
     parts = []
     for tree in TREES:
-        gains = gains_over(results, f"{model}{PET}", tree)
-        if len(gains):
-            sure = _tested(gains, results.settings.level)
-            parts.append(f"{MODELS[tree]} on {(gains > 0).sum()} of {len(gains)} datasets{sure}")
+        both = scores_of_both(results, f"{model}{PET}", tree)
+        if len(both):
+            wins = sum(
+                win_rate(str(task), rows["test"], rows["test_other"]).wins
+                for task, rows in both.groupby("task")
+            )
+            sure = _tested(both["gain"], results.settings.level)
+            parts.append(f"{MODELS[tree]} on {wins} of {count(len(both), 'dataset')}{sure}")
     if not parts:
         return "Trees: no tuned ones were run to compare with."
     return f"Trees: {MODELS[model]} with encodings is better than tuned {listed(parts)}."
 
 
-def gains_over(results: Results, method: str, other: str) -> pd.Series:
-    """Improvement of one method over another in percent, on the datasets that have both."""
+def scores_of_both(results: Results, method: str, other: str) -> pd.DataFrame:
+    """Scores of two methods on the datasets that have both, and the gain of the first in percent.
+
+    There is no gain over an error of 0.
+    """
     scores = results.methods
     both = scores[scores["method"] == method].merge(
         scores[scores["method"] == other], on=["dataset", "task"], suffixes=("", "_other")
     )
-    gains = pd.Series(np.nan, index=both["dataset"])
-    for task in both["task"].unique():
-        mine = (both["task"] == task).to_numpy()
-        gains[mine] = improvement(task, both["test_other"][mine], both["test"][mine])
-    return gains.dropna()
+    gain = [improvement(*row) for row in both[["task", "test_other", "test"]].to_numpy()]
+    return both.assign(gain=np.array(gain, dtype=float)).set_index("dataset")
 
 
 def _trees_alone(results: Results) -> str:

@@ -8,7 +8,6 @@ GRAPHS = {
     "chow_liu": "Chow-Liu",
     "pc": "PC",
 }
-CONTROLS = {"random": "random", "shuffled": "shuffled", "learnable": "learnable"}
 MODELS = {
     "ft_transformer": "FT-Transformer",
     "saint": "SAINT",
@@ -70,7 +69,7 @@ def encoding_name(encoding: str) -> str:
     """`spearman-random` as "Spearman, random"."""
     graph, _, kind = encoding.partition("-")
     name = GRAPHS.get(graph, graph)
-    return f"{name}, {CONTROLS.get(kind, kind)}" if kind else name
+    return f"{name}, {kind}" if kind else name
 
 
 def method_name(method: str) -> str:

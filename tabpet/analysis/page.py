@@ -23,7 +23,7 @@ from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects, p_value, percent
 from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Part
+from tabpet.analysis.table import Part, percent_text
 from tabpet.runs import DEFAULT, TUNED
 
 # What the page's style sheet calls the colours of the figures, so that it can change them.
@@ -152,14 +152,17 @@ def key_numbers(results: Results) -> list[KeyNumber]:
     model, encoding = MODELS[first.model], encoding_name(results.settings.main_encoding)
     numbers = [
         KeyNumber(str(first.datasets), "datasets with a result"),
-        KeyNumber(
-            percent(first.comparison.summary.median), f"median improvement, {model} with {encoding}"
-        ),
-        KeyNumber(percent(first.oracle_median), "the same with alpha chosen on test rows"),
+        KeyNumber(percent(first.median), f"median improvement, {model} with {encoding}"),
+        KeyNumber(percent(first.oracle_median), "the same with alpha chosen on test rows (oracle)"),
     ]
     numbers += [
-        KeyNumber(percent(control.median), f"the same with {control.kind} encodings")
+        KeyNumber(
+            percent(control.median),
+            f"median with {control.kind} encodings, alpha chosen on validation rows, "
+            f"{plot.count(control.datasets, 'dataset')} (oracle {percent(control.oracle_median)})",
+        )
         for control in first.controls
+        if control.datasets
     ]
     if first.decidable:
         numbers.append(KeyNumber(p_value(first.p), "Wilcoxon signed-rank, two-sided"))
@@ -333,7 +336,7 @@ def _score(value: float | None, task: str) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2f}".replace("-", "−")
+    return "" if value is None else percent_text(value).replace("-", "−")
 
 
 def _raw(value: float | None) -> str:

@@ -144,8 +144,10 @@ def _our_cells(results: Results) -> pd.DataFrame:
         columns={"method": "cell"}
     )
     parts = [base, pet, trees[[*shared, "test", "sd"]]]
-    columns = [*shared, "test", "sd", *chosen[1:]]
-    return pd.concat([part for part in parts if len(part)]).reindex(columns=columns)
+    numbers = ["seeds", "splits", "test", "sd", *chosen[1:]]
+    filled = [part for part in parts if len(part)] or [pd.DataFrame()]
+    found = pd.concat(filled).reindex(columns=["dataset", "cell", *numbers])
+    return found.astype(dict.fromkeys(numbers, float))
 
 
 def _verdict_part(data: pd.DataFrame) -> Part:

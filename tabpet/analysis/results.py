@@ -13,9 +13,7 @@ from tabpet.config import AnalysisSettings
 from tabpet.runs import DEFAULT, TUNED, read_runs
 
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
-FAILURE_COLUMNS = [
-    "dataset", "split", "model", "encoding", "seed", "alpha", "status", "reason",
-]  # fmt: skip
+GAINS = ["improvement", "oracle_improvement"]
 
 
 @dataclass(frozen=True)
@@ -24,15 +22,13 @@ class Results:
 
     `scores`: all runs. `choices`: a row per dataset, split, model and encoding (fields of
     `Choice`). `curves`: the same per alpha. `methods`: a row per dataset and method, averaged over
-    splits. `failures`: runs that are not ok. `graphs` and `datasets`: the tables of these names,
-    where they were made.
+    splits. `graphs` and `datasets`: the tables of these names, where they were made.
     """
 
     scores: pd.DataFrame
     choices: pd.DataFrame
     curves: pd.DataFrame
     methods: pd.DataFrame
-    failures: pd.DataFrame
     graphs: pd.DataFrame | None = None
     datasets: pd.DataFrame | None = None
     settings: AnalysisSettings = field(default_factory=AnalysisSettings)
@@ -50,13 +46,11 @@ class Results:
         """Make all choices from a frame of runs (columns of `tabpet.runs.SCHEMA`)."""
         settings = settings or AnalysisSettings()
         choices, curves = choose_alphas(scores)
-        failed = scores[scores["status"] != "ok"]
         return cls(
             scores=scores,
             choices=choices,
             curves=curves,
             methods=_method_scores(scores, choices, settings.main_encoding),
-            failures=failed[FAILURE_COLUMNS].reset_index(drop=True),
             graphs=graphs,
             datasets=datasets,
             settings=settings,
@@ -73,7 +67,7 @@ class Results:
         datasets_path: Path | None = None,
     ) -> "Results":
         """Read `scores.parquet`, and `tables/graphs.csv` and `tables/datasets.csv` if given."""
-        tables = [_read_table(path) for path in (graphs_path, datasets_path)]
+        tables = [read_table(path) if path else None for path in (graphs_path, datasets_path)]
         return cls.build(read_runs(scores_path), settings, abbreviations, *tables)
 
     @cached_property
@@ -100,11 +94,29 @@ class Results:
         mine = cells[(cells["model"] == model) & (cells["encoding"] == encoding)]
         planned = self._planned.get((model, encoding), set())
         datasets = [name for name in self.datasets_of(task) if name in planned]
-        return mine.set_index("dataset")[["improvement", "oracle_improvement"]].reindex(datasets)
+        return mine.set_index("dataset")[GAINS].reindex(datasets)
+
+    def paired(self, model: str, encoding: str, other: str, task: str = "all") -> pd.DataFrame:
+        """Improvements of two encodings per dataset, on the splits that have both.
+
+        Columns of `other` end in `_other`.
+        """
+        choices = self.choices[self.choices["model"] == model].dropna(subset=GAINS)
+        choices = choices[choices["dataset"].isin(self.datasets_of(task))]
+        ours, theirs = (
+            choices[choices["encoding"] == one].set_index(["dataset", "split"])[GAINS]
+            for one in (encoding, other)
+        )
+        both = ours.join(theirs, how="inner", rsuffix="_other")
+        return both.groupby(level="dataset", sort=False).mean()
 
     @cached_property
     def _planned(self) -> dict[tuple[str, str], set[str]]:
-        runs = self.scores[self.scores["status"] != "skipped"]
+        """Datasets of every model and encoding, without those that the model skips."""
+        scores = self.scores
+        skips = (scores["status"] == "skipped").groupby([scores["model"], scores["dataset"]])
+        # A job of such a dataset that has no file yet would only find that out.
+        runs = scores[~skips.transform("any") | scores["test_score"].notna()]
         grouped = runs.groupby(["model", "encoding"])["dataset"]
         return {(str(model), str(encoding)): set(names) for (model, encoding), names in grouped}
 
@@ -133,11 +145,9 @@ class Results:
         return self.abbreviations.get(dataset, dataset)
 
 
-def _read_table(path: Path | None) -> pd.DataFrame | None:
-    """A CSV table; none where there is no path, or no line was written yet."""
-    if path is None or not Path(path).read_text(encoding="utf-8").strip():
-        return None
-    return pd.read_csv(path)
+def read_table(path: Path) -> pd.DataFrame | None:
+    """A CSV table; none where no line was written yet."""
+    return pd.read_csv(path) if path.read_text(encoding="utf-8").strip() else None
 
 
 def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 from tabpet.files import write_text
 
 NOTHING = "–"
+TINY = 1e-6  # scores below it are written in scientific form
 # Landscape A4 with margins of 2 cm, in points, less the lines of a caption.
 PAGE_WIDTH, PAGE_HEIGHT, CAPTION_HEIGHT = 731, 483, 70
 COLUMN_GAP = 6  # points, twice \tabcolsep
@@ -254,9 +255,11 @@ def score_text(value: float, decimals: int = 3) -> str:
     """A score with so many decimals, more for small ones so that three digits are left."""
     if not np.isfinite(value):
         return NOTHING
+    if 0 < abs(value) < TINY:
+        return f"{value:.2e}"
     if value:
         decimals = max(decimals, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{1 if abs(value) >= 1000 else min(decimals, 8)}f}"
+    return f"{value:.{1 if abs(value) >= 1000 else decimals}f}"
 
 
 def spread_text(value: float, spread: float, decimals: int = 4) -> str:
@@ -264,12 +267,17 @@ def spread_text(value: float, spread: float, decimals: int = 4) -> str:
     if not np.isfinite(value) or not np.isfinite(spread):
         return score_text(value, decimals)
     text = score_text(value, decimals)
+    if "e" in text:
+        return f"{text}±{spread:.1e}"
     return f"{text}±{spread:.{len(text.partition('.')[2])}f}"
 
 
 def percent_text(value: float, decimals: int = 2) -> str:
-    """A change in percent, with its sign."""
-    return f"{value:+.{decimals}f}" if np.isfinite(value) else NOTHING
+    """A change in percent, with its sign unless it is zero to these decimals."""
+    if not np.isfinite(value):
+        return NOTHING
+    text = f"{value:+.{decimals}f}"
+    return text if float(text) else text[1:]
 
 
 def share_text(value: float) -> str:
@@ -290,9 +298,9 @@ def interval_text(low: float, high: float, decimals: int = 2) -> str:
     """An interval, or nothing where there is none."""
     if not (np.isfinite(low) and np.isfinite(high)):
         return NOTHING
-    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+    return f"[{low:z.{decimals}f}, {high:z.{decimals}f}]"
 
 
 def number_text(value: float, decimals: int = 2) -> str:
     """A plain number."""
-    return f"{value:.{decimals}f}" if np.isfinite(value) else NOTHING
+    return f"{value:z.{decimals}f}" if np.isfinite(value) else NOTHING

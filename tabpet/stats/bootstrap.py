@@ -1,6 +1,5 @@
 """Bootstrap intervals over datasets: how much would other datasets change the number?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,9 +10,8 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class BootstrapInterval:
-    """An interval of a mean or a median over datasets; not a number below two datasets."""
+    """An interval of a mean over datasets; not a number below two datasets."""
 
-    statistic: Literal["mean", "median"]
     datasets: int
     missing: int
     estimate: float
@@ -27,24 +25,22 @@ class BootstrapInterval:
 
 def bootstrap(
     values: pd.Series | np.ndarray,
-    statistic: Literal["mean", "median"] = "mean",
     level: float = 0.05,
     samples: int = 10_000,
     seed: int = 0,
 ) -> BootstrapInterval:
-    """Resample datasets: BCa for a mean, percentiles for a median and for constant values."""
+    """Resample datasets: BCa, percentiles for constant values."""
     given = np.asarray(values, dtype=float)
     known = given[np.isfinite(given)]
-    function: Callable[..., np.ndarray] = np.mean if statistic == "mean" else np.median
-    estimate = float(function(known)) if len(known) else float("nan")
+    estimate = float(np.mean(known)) if len(known) else float("nan")
     low = high = float("nan")
     method: Literal["BCa", "percentile", "none"] = "none"
     if len(known) > 1:
-        # The jackknife behind BCa divides by the spread, which a median may not have.
-        method = "BCa" if statistic == "mean" and np.ptp(known) > 0 else "percentile"
+        # The jackknife behind BCa divides by the spread.
+        method = "BCa" if np.ptp(known) > 0 else "percentile"
         result = stats.bootstrap(
             (known,),
-            function,
+            np.mean,
             n_resamples=samples,
             confidence_level=1 - level,
             method=method,
@@ -52,7 +48,6 @@ def bootstrap(
         )
         low, high = map(float, result.confidence_interval)
     return BootstrapInterval(
-        statistic=statistic,
         datasets=len(known),
         missing=len(given) - len(known),
         estimate=estimate,

@@ -36,6 +36,6 @@ def compare(
         wilcoxon=wilcoxon(percent),
         paper_wilcoxon=wilcoxon(percent, rule="paper"),
         shift=hodges_lehmann(percent, level),
-        interval=bootstrap(percent, "mean", level, samples, seed),
+        interval=bootstrap(percent, level, samples, seed),
         bayes=bayesian_signed_rank(percent, rope, seed=seed),
     )

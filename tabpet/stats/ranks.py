@@ -38,14 +38,12 @@ class CriticalDifference:
     methods: tuple[str, ...]  # by mean rank, best first
     mean_ranks: tuple[float, ...]
     datasets: int  # that have all of these methods
-    incomplete: tuple[str, ...]  # datasets that were left out
     sparse: tuple[str, ...]  # methods that were left out: missing on half of the datasets or more
     statistic: float  # Friedman; not a number below three methods
     p: float
     level: float
     distance: float
     p_values: pd.DataFrame  # Nemenyi, between two methods
-    groups: tuple[tuple[str, ...], ...]  # neighbours that do not differ, as in the diagram
 
 
 def critical_difference(ranks: pd.DataFrame, level: float = 0.05) -> CriticalDifference | None:
@@ -55,8 +53,7 @@ def critical_difference(ranks: pd.DataFrame, level: float = 0.05) -> CriticalDif
     None when fewer than two methods or datasets are left.
     """
     sparse = [str(name) for name in ranks if ranks[name].isna().mean() >= 0.5]
-    kept = ranks.drop(columns=sparse)
-    complete = kept.dropna()
+    complete = ranks.drop(columns=sparse).dropna()
     n, k = complete.shape
     if n < 2 or k < 2:
         return None
@@ -69,14 +66,12 @@ def critical_difference(ranks: pd.DataFrame, level: float = 0.05) -> CriticalDif
         methods=tuple(means.index),
         mean_ranks=tuple(map(float, means)),
         datasets=n,
-        incomplete=tuple(map(str, kept.index.difference(complete.index, sort=False))),
         sparse=tuple(sparse),
         statistic=statistic,
         p=p,
         level=level,
         distance=distance,
         p_values=scikit_posthocs.posthoc_nemenyi_friedman(within),
-        groups=_groups(means, distance),
     )
 
 
@@ -92,13 +87,3 @@ def _friedman(ranks: pd.DataFrame) -> tuple[float, float]:
         return 0.0, 1.0  # every dataset has all methods equal: SciPy would divide by zero
     statistic, p = stats.friedmanchisquare(*(ranks[name] for name in ranks))
     return float(statistic), float(p)
-
-
-def _groups(means: pd.Series, distance: float) -> tuple[tuple[str, ...], ...]:
-    """The longest runs of neighbouring methods whose ends are no farther apart than `distance`."""
-    groups: list[tuple[str, ...]] = []
-    for start, first in enumerate(means):
-        members = tuple(means.index[start:][means.iloc[start:] - first <= distance])
-        if len(members) > 1 and not (groups and set(members) <= set(groups[-1])):
-            groups.append(members)
-    return tuple(groups)

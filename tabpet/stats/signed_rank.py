@@ -102,8 +102,7 @@ class HodgesLehmann:
     shift: float
     low: float
     high: float
-    level: float  # asked for, as in 0.05
-    achieved: float  # what the interval's discrete steps give; not a number without one
+    level: float
 
 
 def hodges_lehmann(differences: pd.Series | np.ndarray, level: float = 0.05) -> HodgesLehmann:
@@ -112,7 +111,7 @@ def hodges_lehmann(differences: pd.Series | np.ndarray, level: float = 0.05) -> 
     known = values[np.isfinite(values)]
     n, missing, none = len(known), len(values) - len(known), float("nan")
     if not n:
-        return HodgesLehmann(0, missing, none, none, none, level, none)
+        return HodgesLehmann(0, missing, none, none, none, level)
     rows, columns = np.triu_indices(n)
     averages = np.sort((known[rows] + known[columns]) / 2)
     shift = float(np.median(averages))
@@ -120,9 +119,9 @@ def hodges_lehmann(differences: pd.Series | np.ndarray, level: float = 0.05) -> 
     # The largest cut whose two tails together stay within the level.
     cut = int(np.searchsorted(tail, level / 2, side="right"))
     if cut == 0:
-        return HodgesLehmann(n, missing, shift, none, none, level, none)
+        return HodgesLehmann(n, missing, shift, none, none, level)
     low, high = float(averages[cut - 1]), float(averages[len(averages) - cut])
-    return HodgesLehmann(n, missing, shift, low, high, level, float(2 * tail[cut - 1]))
+    return HodgesLehmann(n, missing, shift, low, high, level)
 
 
 def _exact_p(ranks: np.ndarray, positive: float) -> float:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
@@ -19,8 +20,16 @@ FLAGS = (
 PICTURES = {"page-wide": (1280, 1500), "page-phone": (390, 1700)}
 
 
-def open_browser(profile: Path) -> Chrome:
-    """A browser of its own, with an empty profile and a log of what the page complains about."""
+def open_browser(folder: Path) -> Chrome:
+    """A browser of its own; on a busy machine the first may not come up in time."""
+    try:
+        return _start_browser(folder / "first")
+    except WebDriverException:
+        return _start_browser(folder / "second")
+
+
+def _start_browser(profile: Path) -> Chrome:
+    """A browser with an empty profile and a log of what the page complains about."""
     options = ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for flag in (*FLAGS, f"--user-data-dir={profile}"):

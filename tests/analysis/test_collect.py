@@ -58,7 +58,7 @@ def test_results_load_from_files(planned, tmp_path):
     results = Results.load(tmp_path / "scores.parquet", graphs_path=tmp_path / "graphs.csv")
     assert results.graphs is None
     assert list(results.methods["method"]) == ["xgboost", "saint", "saint+pet"]
-    assert list(results.failures["reason"]) == [NO_FILE]
+    assert list(results.scores["reason"].dropna()) == [NO_FILE]
 
 
 def test_a_file_in_the_wrong_place_is_refused(planned):

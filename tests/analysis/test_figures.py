@@ -135,6 +135,57 @@ def test_improvements_of_chosen_and_oracle_alpha_are_in_the_numbers():
     assert (spearman["oracle_improvement"] >= spearman["improvement"]).all()
 
 
+def labels_of(figure) -> list[str]:
+    return [tick.get_text() for axes in figure.axes for tick in axes.get_yticklabels()]
+
+
+@pytest.mark.parametrize("name", ["improvement_by_graph", "null_controls"])
+def test_every_box_says_how_many_datasets_it_holds(name):
+    few = ("notears", "spearman-random")
+    kept = [
+        run
+        for run in grid.full_runs()
+        if run.model == "ft_transformer" and (run.encoding not in few or run.dataset == "cloud")
+    ]
+    labels = labels_of(plot.draw(DRAWERS[name], Results.build(runs_frame(kept))).figure)
+    assert "Spearman\nn = 50" in labels
+    assert {"NOTEARS\nn = 1", "Spearman, random\nn = 1"} & set(labels)
+
+
+def test_mean_ranks_say_how_many_datasets_they_stand_on():
+    runs = [
+        Run(dataset, 1, model, "tuned", 1, "classification", None, 0.5, 0.5)
+        for dataset in ("a", "b", "c")
+        for model in ("xgboost", "catboost", "saint")
+        if (dataset, model) != ("c", "saint")
+    ]
+    runs += [
+        Run(dataset, 1, "saint", "spearman", 1, "classification", alpha, 0.5, 0.5)
+        for dataset in ("a", "b")
+        for alpha in (0.0, 1.0)
+    ]
+    [axes] = plot.draw(DRAWERS["rank_heatmap"], Results.build(runs_frame(runs))).figure.axes
+    counts = [text.get_text() for text in axes.texts if text.get_position()[0] > 4]
+    assert sorted(counts) == ["2", "2", "3", "3"]
+    assert axes.get_xticklabels()[-1].get_text() == "n"
+
+
+def test_sizes_of_other_datasets_are_no_sizes():
+    results = Results.build(runs_frame(runs_of({(1, 0.0): 1, (1, 1.0): 1})))
+    others = Results.build(results.scores, datasets=grid.datasets_frame())
+    for one in (results, others):
+        [reason] = plot.draw(DRAWERS["size"], one).numbers["reason"]
+        assert reason.startswith("No dataset has both a size and")
+
+
+def test_graph_scatter_is_filled_where_validation_chose_and_hollow_for_the_oracle(two_datasets):
+    axes = plot.draw(DRAWERS["graph_scatter"], two_datasets).figure.axes[0]
+    faces = [len(points.get_facecolor()) for points in axes.collections]
+    assert faces == [0, 1] * len(grid.GRAPHS)
+    hollow, filled = (points.get_offsets()[:, 1] for points in axes.collections[:2])
+    assert (hollow >= filled).all()
+
+
 def runs_of(test: dict[tuple[int, float], float]) -> list[Run]:
     """One dataset: test error by split and alpha; validation likes alpha 1 in split 1, 2 in 2."""
     return [

@@ -4,25 +4,29 @@ import pytest
 
 from tabpet.analysis.headline import (
     fewest_datasets,
-    gains_over,
     headline,
     listed,
     p_value,
     percent,
+    scores_of_both,
     share,
 )
 from tabpet.analysis.results import Results
+from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
 from tests.analysis import grid
 
 SPACE = "\N{NO-BREAK SPACE}"
 
 
-def cell(dataset: str, gain: float, oracle: float, encoding="spearman", model="saint") -> list[Run]:
+def cell(
+    dataset: str, gain: float, oracle: float, encoding="spearman", model="saint", split=42
+) -> list[Run]:
     """A classification cell with base 0.5: alpha 1 is chosen and gains, alpha 2 is the oracle's."""
     test = {0.0: 0.5, 1.0: 0.5 * (1 + gain / 100), 2.0: 0.5 * (1 + oracle / 100)}
+    task = "classification"
     return [
-        Run(dataset, 42, model, encoding, seed, "classification", alpha, float(alpha == 1), score)
+        Run(dataset, split, model, encoding, seed, task, alpha, float(alpha == 1), score)
         for alpha, score in test.items()
         for seed in (1, 2)
     ]
@@ -44,8 +48,12 @@ def run_of(gains: list[float], *, random: list[float] | None = None, **kinds) ->
     ]
 
 
-def told(runs: list[Run]):
-    return headline(Results.build(runs_frame(runs)))
+def told(runs: list[Run], **settings):
+    return headline(Results.build(runs_frame(runs), AnalysisSettings(bootstrap=100, **settings)))
+
+
+def verdict(runs: list[Run], **settings) -> str:
+    return told(runs, **settings).verdict.replace(SPACE, " ")
 
 
 def line(found, label: str) -> str:
@@ -59,8 +67,8 @@ SEVEN = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 def test_a_gain_without_controls_says_that_it_has_none():
     found = told(run_of(SEVEN))
     assert found.verdict.replace(SPACE, " ") == (
-        "Spearman encodings help SAINT (+4.00 %), but no encodings without structure were run to "
-        "compare with."
+        "Spearman encodings help SAINT (+4.00 % on 7 datasets), but no encodings without structure "
+        "were run to compare with."
     )
     effect = line(found, "SAINT")
     assert "median +4.00 %, mean +4.00 %" in effect
@@ -84,21 +92,70 @@ def test_a_gain_beyond_all_controls_is_one_of_structure():
     found = told(run_of(SEVEN, random=[0.0] * 7, shuffled=[-1.0] * 7))
     assert "and more than encodings without structure do" in found.verdict
     controls = line(found, "Null controls")
-    assert "SAINT random 0 %, shuffled −1.00 %" in controls
-    # Both p-values are 0.015625, so Holm doubles them.
-    assert "ahead of all of them (p at most 0.031)" in controls
-    assert "and up to +1.00 % for random encodings" in line(found, "Oracle")
+    assert "SAINT random 0 % on 7 datasets (oracle +1.00 %), shuffled −1.00 % on 7" in controls
+    # Both p-values are 0.015625; both must be small, so neither is corrected for the other.
+    assert "ahead of all of them (p at most 0.016)" in controls
 
 
 def test_one_control_that_keeps_up_is_enough_for_doubt():
     found = told(run_of(SEVEN, random=[0.0] * 7, shuffled=SEVEN))
     assert "but not clearly more than" in found.verdict
-    assert "not clearly ahead of shuffled ones in SAINT" in line(found, "Null controls")
+    controls = line(found, "Null controls")
+    assert "is ahead of random ones in SAINT (p = 0.016); not clearly ahead of shuffled" in controls
+
+
+def test_a_control_that_is_clearly_better_is_said_to_be():
+    found = told(run_of(SEVEN, random=[gain + 1 for gain in SEVEN]))
+    assert "but less than encodings without structure do" in found.verdict
+    assert "Spearman is behind random ones in SAINT (p = 0.016)." in line(found, "Null controls")
+
+
+def test_six_datasets_are_enough_against_two_controls():
+    found = told(run_of(SEVEN[:6], random=[0.0] * 6, shuffled=[0.0] * 6))
+    assert "and more than encodings without structure do" in found.verdict
+    assert "ahead of all of them (p at most 0.031)" in line(found, "Null controls")  # 2 / 2^6
+
+
+def test_a_control_on_one_dataset_decides_nothing():
+    found = told(run_of(SEVEN, random=[2.0]))
+    assert "have results on too few datasets to compare with" in found.verdict
+    controls = line(found, "Null controls")
+    assert controls.endswith("the medians are SAINT random +2.00 % on 1 dataset (oracle +3.00 %).")
+
+
+def test_controls_without_a_usable_result_were_still_run():
+    lost = [
+        Run(f"d{number}", 42, "saint", "spearman-random", 1, "classification", status="error",
+            reason="lost")
+        for number in range(7)
+    ]  # fmt: skip
+    found = told(run_of(SEVEN) + lost)
+    assert "have results on too few datasets to compare with" in found.verdict
+    assert "those that were run have no usable result" in line(found, "Null controls")
+    some = told(run_of(SEVEN, shuffled=[0.0] * 7) + lost)
+    assert "SAINT random without a usable result, shuffled 0 % on" in line(some, "Null controls")
+
+
+def test_controls_are_compared_on_shared_splits():
+    # A second split is ten points better, and the control has that one alone.
+    runs = [
+        run
+        for number, gain in enumerate(SEVEN)
+        for split in (1, 2)
+        for run in cell(f"d{number}", gain + 10 * split, gain + 10 * split, split=split)
+    ]
+    runs += [
+        run
+        for number, gain in enumerate(SEVEN)
+        for run in cell(f"d{number}", gain + 20, gain + 20, "spearman-random", split=2)
+    ]
+    assert "not clearly more than" in verdict(runs)
 
 
 def test_no_clear_effect_and_harm():
     mixed = told(run_of([1.0, -1.5, 2.0, -2.5, 3.0, -3.5, 0.5]))
-    assert "have no clear effect on SAINT (+0.50 %)" in mixed.verdict.replace(SPACE, " ")
+    text = mixed.verdict.replace(SPACE, " ")
+    assert "have no clear effect on SAINT (+0.50 % on 7 datasets)" in text
     harm = told(run_of([-gain for gain in SEVEN], random=[0.0] * 7))
     assert harm.verdict.startswith("Spearman encodings make SAINT (−4.00")
     assert harm.verdict.endswith("worse.")
@@ -118,10 +175,53 @@ def test_several_models_are_told_apart_and_corrected_together():
     assert "Wilcoxon p = 0.031 (Holm over 2 models)" in line(found, "SAINT")
 
 
+def test_a_test_against_the_median_is_no_clear_effect():
+    # 21 tiny losses and 19 large gains: ranks speak for a gain, the median is a loss.
+    gains = [-0.05 - i / 1000 for i in range(21)] + [5 + i / 10 for i in range(19)]
+    found = told(run_of(gains))
+    assert "have no clear effect on SAINT (−0.05 % on 40" in found.verdict.replace(SPACE, " ")
+    assert "do not point in the same direction" in line(found, "SAINT")
+
+
+def test_a_model_on_too_few_datasets_is_not_one_without_effect():
+    runs = run_of(SEVEN) + cell("d0", 1, 2, model="ft_transformer")
+    runs += cell("d1", 2, 3, model="ft_transformer")
+    assert verdict(runs).endswith(
+        "; Spearman encodings have results on too few datasets to tell for FT-Transformer (+1.50 % "
+        "on 2 datasets)."
+    )
+
+
+def test_several_models_need_more_datasets():
+    # Three times 2 / 2^6 is above 0.05, three times 2 / 2^7 below.
+    models = ("ft_transformer", "saint", "tab_transformer")
+    runs = [
+        run for model in models for n in range(6) for run in cell(f"d{n}", n + 1, 9, model=model)
+    ]
+    assert verdict(runs).startswith("Too few datasets to tell: ")
+    assert "on fewer than 7 that differ can be significant with 3 models" in verdict(runs)
+    runs += [run for model in models for run in cell("d6", 7, 9, model=model)]
+    assert "help FT-Transformer (+4.00 % on 7 datasets), SAINT" in verdict(runs)
+
+
+def test_datasets_without_a_difference_do_not_count_for_a_test():
+    text = verdict(run_of([1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 0.0, 0.0]))
+    assert text == (
+        "Too few datasets to tell: Spearman encodings gave a median of +1.50 % for SAINT (on 8 "
+        "datasets, of which only 5 differ), and no outcome on fewer than 6 that differ can be "
+        "significant."
+    )
+
+
+def test_a_p_value_at_the_level_is_not_below_it():
+    # Five datasets reach 2 / 2^5 = 0.0625 and no less.
+    assert verdict(run_of(SEVEN[:5]), level=0.0625).startswith("Too few datasets to tell")
+
+
 def test_too_few_datasets_get_no_verdict_and_no_test():
     found = told(run_of([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert found.verdict.startswith("Too few datasets to tell: on 5, ")
-    assert "fewer than 6 can be significant" in found.verdict
+    assert found.verdict.startswith("Too few datasets to tell: ")
+    assert "for SAINT (on 5 datasets), and no outcome on fewer than 6" in found.verdict
     effect = line(found, "SAINT")
     assert "from +1.00 % to +5.00 %" in effect
     assert "p =" not in effect and "interval" not in effect
@@ -154,8 +254,19 @@ def test_trees_are_compared_on_shared_datasets():
     assert line(found, "Trees").startswith(
         "Trees: SAINT with encodings is better than tuned XGBoost on 4 of 6 datasets (p = "
     )
-    gains = gains_over(Results.build(runs_frame(runs)), "saint+pet", "xgboost")
-    assert gains["d0"] == pytest.approx(100 * (0.505 - 0.512) / 0.512)
+    both = scores_of_both(Results.build(runs_frame(runs)), "saint+pet", "xgboost")
+    assert both["gain"]["d0"] == pytest.approx(100 * (0.505 - 0.512) / 0.512)
+
+
+def test_a_tree_without_an_error_is_a_lost_duel():
+    runs = [
+        Run(dataset, 1, "saint", "spearman", 1, "regression", alpha, 1.0 - alpha, 2.0 - alpha)
+        for dataset in ("d0", "d1")
+        for alpha in (0.0, 0.5)
+    ]
+    for dataset, error in (("d0", 0.0), ("d1", 3.0)):
+        runs.append(Run(dataset, 1, "xgboost", "tuned", 1, "regression", None, error, error))
+    assert "better than tuned XGBoost on 1 of 2 datasets" in line(told(runs), "Trees")
 
 
 def test_learned_encodings_are_mentioned():
@@ -202,4 +313,6 @@ def test_words_for_numbers():
 def test_six_pairs_are_the_fewest_for_five_percent():
     # Two-sided, all pairs on one side: 2 / 2^5 = 0.0625, 2 / 2^6 = 0.03125.
     assert fewest_datasets(0.05) == 6
-    assert fewest_datasets(0.25) == 3
+    # 2 / 2^3 = 0.25 is not below 0.25.
+    assert fewest_datasets(0.25) == 4
+    assert fewest_datasets(0.0625) == 6

@@ -7,6 +7,7 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from selenium.common.exceptions import SessionNotCreatedException
 from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -15,11 +16,11 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from tabpet.analysis.captions import FIGURES
 from tabpet.analysis.figures import draw_all
 from tabpet.analysis.headline import headline
-from tabpet.analysis.page import inline_svg, render_page, used_versions
+from tabpet.analysis.page import inline_svg, key_numbers, render_page, used_versions
 from tabpet.analysis.results import Results
 from tabpet.files import read_json
 from tabpet.runs import Run, runs_frame, write_runs
-from tests.analysis import grid
+from tests.analysis import grid, screenshots
 from tests.analysis.screenshots import CHROMIUM, DRIVER, open_browser, resize
 from tests.workflow.conftest import Workflow
 
@@ -155,6 +156,13 @@ def test_figures_become_part_of_the_page():
     assert "fill: var(--ink)" in svg
 
 
+def test_large_numbers_are_not_taken_for_the_oracles(results):
+    numbers = {number.label: number.value for number in key_numbers(results)}
+    [random] = [label for label in numbers if "random" in label]
+    assert "alpha chosen on validation rows, 8 datasets (oracle +" in random
+    assert sum("test rows" in label for label in numbers) == 1
+
+
 def test_versions_list_all_that_were_used():
     runs = [
         Run("d", 1, "xgboost", "tuned", seed, "regression", None, 1.0, 1.0, device="cpu",
@@ -230,6 +238,35 @@ def test_no_width_needs_sideways_scrolling(browser, page, width):
     browser.execute_script("document.querySelectorAll('details').forEach((one) => one.open = true)")
     assert browser.execute_script("return innerWidth") == width
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_reason_without_spaces_is_broken(opened):
+    widths = opened.execute_script(
+        "const cell = document.querySelector('#failures-table td.wrap:last-child');"
+        "cell.textContent = 'x'.repeat(2000);"
+        "const table = cell.closest('table');"
+        "return [table.scrollWidth, table.parentElement.clientWidth]"
+    )
+    assert widths[0] <= widths[1]
+
+
+def test_a_browser_that_does_not_come_up_is_started_again(monkeypatch, tmp_path):
+    outcomes = [SessionNotCreatedException("too slow"), "browser"]
+    profiles = []
+
+    def start(options, service):
+        profiles.append(options.arguments[-1])
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(screenshots, "Chrome", start)
+    assert open_browser(tmp_path) == "browser"
+    assert len(set(profiles)) == 2
+    outcomes[:] = [SessionNotCreatedException("too slow")] * 2
+    with pytest.raises(SessionNotCreatedException):
+        open_browser(tmp_path)
 
 
 def test_a_phone_shows_the_numbers_first(browser, page):
@@ -316,7 +353,7 @@ def test_rules_write_the_page_and_a_report_that_needs_no_network(tmp_path):
     first = workflow.run(*targets, *rules)
     assert first.code == 0, first.text
     told = read_json(tmp_path / "results/summary/headline.json")
-    assert told["verdict"].startswith("Too few datasets to tell: on 2")
+    assert told["verdict"].startswith("Too few datasets to tell: ")
     assert told["verdict"] in (tmp_path / "results/summary/index.html").read_text("utf-8")
 
     report = workflow.run(*targets, "--report", "report.zip", *rules)

@@ -12,10 +12,22 @@ from tabpet.analysis.collect import NO_FILE
 from tabpet.analysis.names import TABLES, table_files
 from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import PAGE_HEIGHT, PAGE_WIDTH, Part, Table, paginate, score_text
+from tabpet.analysis.table import (
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    Part,
+    Table,
+    interval_text,
+    paginate,
+    percent_text,
+    score_text,
+    spread_text,
+)
 from tabpet.analysis.tables import (
     MAKERS,
+    controls_table,
     coverage_table,
+    learnable_table,
     main_table,
     make_tables,
     significance_table,
@@ -132,6 +144,87 @@ def test_controls_go_through_the_same_choice(tables):
     assert abs(random["mean"]) < 0.5 < random["oracle_mean"]
     assert random["oracle_positive_rate"] > 90
     assert random["pet_win_rate"] > 80
+
+
+def cells_with(gains: dict[str, dict[str, float]]) -> list[Run]:
+    """SAINT with the gain in percent of every encoding and dataset; base 0.5."""
+    return [
+        Run(
+            dataset,
+            1,
+            "saint",
+            encoding,
+            1,
+            "classification",
+            alpha,
+            alpha,
+            0.5 + alpha * gain / 200,
+        )
+        for encoding, by_dataset in gains.items()
+        for dataset, gain in by_dataset.items()
+        for alpha in (0.0, 1.0)
+    ]
+
+
+def test_encodings_with_other_datasets_meet_on_those_that_both_have():
+    # By position, b would meet a and c would meet b: Spearman would win both.
+    gains = {
+        "spearman": {"b": 2.0, "c": 3.0},
+        "spearman-random": {"a": 1.0, "b": 2.5},
+        "spearman-learnable": {"a": 1.0, "b": 2.5, "d": 0.0},
+    }
+    results = Results.build(runs_frame(cells_with(gains)), QUICK)
+    rows = controls_table(results).data.set_index(["encoding", "task"])
+    for encoding in ("spearman-random", "spearman-learnable"):
+        row = rows.loc[encoding, "all"]
+        assert (row["duels"], row["pet_win_rate"]) == (1, 0)
+        assert row["pet_advantage"] == row["oracle_pet_advantage"] == pytest.approx(-0.5)
+    table = learnable_table(results)
+    learned = table.data.set_index(["encoding", "task"])[["duels", "win_rate"]]
+    assert learned.loc["spearman-learnable", "classification"].tolist() == [1, 100]
+    [part] = table.parts
+    assert part.cells["Classification", "duels"].tolist() == ["1", "1"]
+
+
+@pytest.mark.parametrize("dataset", ["wilt", "cloud"])
+def test_references_alone_agree_with_no_cell_of_the_paper(dataset):
+    run = Run(dataset, 42, "linear", "default", 1, "classification", None, 0.5, 0.6)
+    data = paper_table(Results.build(runs_frame([run]))).data
+    assert set(data["verdict"]) == {"not run"}
+    assert data["test"].isna().all()
+
+
+def test_pairs_that_are_not_independent_are_called_so(tables):
+    assert "not independent" in tables["significance"].caption
+
+
+@pytest.mark.filterwarnings("error")
+def test_trees_without_an_error_win_and_give_no_percentage():
+    runs = [
+        Run("d", 1, "saint", "spearman", 1, "regression", alpha, 1 - alpha, 2 - alpha)
+        for alpha in (0.0, 1.0)
+    ]
+    runs.append(Run("d", 1, "xgboost", "tuned", 1, "regression", None, 0.0, 0.0))
+    rows = trees_table(Results.build(runs_frame(runs), QUICK)).data
+    assert (rows["losses"] == 1).all()
+    assert rows["mean_difference_pct"].isna().all()
+
+
+def test_trees_stand_beside_the_oracle():
+    # Errors 2 without, 1.5 by validation and 1 by test, against a tree's 2.
+    by_alpha = {0.0: (9.0, 2.0), 1.0: (1.0, 1.5), 2.0: (2.0, 1.0)}
+    runs = [
+        Run("d", 1, "saint", "spearman", 1, "regression", alpha, *scores)
+        for alpha, scores in by_alpha.items()
+    ]
+    runs.append(Run("d", 1, "xgboost", "tuned", 1, "regression", None, 2.0, 2.0))
+    row = (
+        trees_table(Results.build(runs_frame(runs), QUICK))
+        .data.set_index("method")
+        .loc["saint+pet"]
+    )
+    assert (row["mean_difference_pct"], row["median_difference_pct"]) == (25, 25)
+    assert (row["oracle_mean_difference_pct"], row["oracle_median_difference_pct"]) == (50, 50)
 
 
 def test_cost_counts_the_seconds_of_a_job_once(tables):
@@ -312,7 +405,21 @@ def test_one_seed_has_no_spread_and_still_every_table():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.8379, "0.838"), (0.00712, "0.00712"), (2467.61, "2467.6"), (0.0, "0.000"), (np.nan, "–")],
+    [
+        (0.8379, "0.838"),
+        (0.00712, "0.00712"),
+        (2467.61, "2467.6"),
+        (0.0, "0.000"),
+        (3.21e-11, "3.21e-11"),
+        (np.nan, "–"),
+    ],
 )
 def test_scores_keep_three_digits(value, text):
     assert score_text(value) == text
+
+
+def test_nothing_is_a_negative_zero():
+    values = (1.234, -1.2, -0.001, 0.001, np.nan)
+    assert [percent_text(value) for value in values] == ["+1.23", "-1.20", "0.00", "0.00", "–"]
+    assert interval_text(-0.001, 0.5) == "[0.00, 0.50]"
+    assert spread_text(3.21e-11, 4.5e-12) == "3.21e-11±4.5e-12"

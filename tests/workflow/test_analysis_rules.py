@@ -92,6 +92,18 @@ def test_from_run_files_to_tables_and_what_a_change_runs_again(prepared):
     assert prepared.run(*TABLES, *ONLY, "--dry-run").jobs == {"tabulate_results": 1}
 
 
+FIGURES = ("results/figures/size.svg", "--rerun-triggers", "mtime", "input", "params")
+
+
+def test_figures_are_drawn_again_for_the_settings_they_show_alone(prepared):
+    only = (*ONLY, "plot_results")
+    assert prepared.run(*FIGURES, *only).code == 0
+    prepared.configure(**{**SETTINGS, "analysis": {"bootstrap": 200, "rope": 1}})
+    assert "Nothing to be done" in prepared.run(*FIGURES, *only, "--dry-run").text
+    prepared.configure(**{**SETTINGS, "analysis": {"bootstrap": 200, "level": 0.1}})
+    assert prepared.run(*FIGURES, *only, "--dry-run").jobs == {"plot_results": 1}
+
+
 PARTIAL = ("results/partial/tables/main.csv",)
 
 
