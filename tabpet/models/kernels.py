@@ -12,7 +12,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 # Attention weights that are worked on at once on a CPU: few enough to stay in its cache.
-_WEIGHTS_AT_ONCE = 2**18
+_WEIGHTS_AT_ONCE = 2**20
 _EPSILON = 1e-5  # of layer normalisation, torch's default
 
 
