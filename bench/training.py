@@ -34,7 +34,7 @@ from tabpet.config import FTTransformerSettings, SaintSettings, TrainingSettings
 from tabpet.encodings import Encoding
 from tabpet.models import Layout, build_model
 from tabpet.training.device import numerics
-from tabpet.training.memory import keep_freed_memory
+from tabpet.training.memory import bounded_memory, keep_freed_memory
 from tabpet.training.table import Part, Table
 from tabpet.training.trainer import Job, Trainer, fit_members
 
@@ -88,7 +88,7 @@ class Shape:
 
     def table(self, rows: int) -> Table:
         """Training rows, and some to evaluate."""
-        parts = {"train": self.part(rows, 0), "val": self.part(1000, 1), "test": self.part(1000, 2)}
+        parts = {"train": self.part(rows, 0), "val": self.part(256, 1), "test": self.part(256, 2)}
         if self.classes == 1:
             return Table("regression", parts, None, 0.0, 1.0)
         return Table("classification", parts, torch.ones(self.classes), 0.0, 1.0)
@@ -266,7 +266,7 @@ def show_memory(case: str) -> None:
     before = peak_memory()
     started = time.perf_counter()
     job = job_of(shape, 4 * shape.batch, "saint" if case == "saint" else "ft_transformer")
-    with numerics(TrainingSettings(), CPU):
+    with numerics(TrainingSettings(), CPU), bounded_memory(CPU):
         fitted = fit_members(job, ALPHAS[1 : 1 + shape.alphas])
     member = fitted.members[0]
     print(

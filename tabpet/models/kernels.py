@@ -12,7 +12,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 # Attention weights that are worked on at once on a CPU: few enough to stay in its cache.
-_WEIGHTS_AT_ONCE = 2**20
+_WEIGHTS_AT_ONCE = 2**19
 _EPSILON = 1e-5  # of layer normalisation, torch's default
 
 
@@ -64,7 +64,8 @@ class _Attend(Function):
             dropped = weights if mask is None else _masked(weights, mask[rows])
             out = found[here].transpose(2, 3)
             out.copy_(torch.bmm(dropped, v).view(out.shape))
-            saved += [parts, weights]
+            if ctx.needs_input_grad[0]:
+                saved += [parts, weights]
         ctx.save_for_backward(mask, *saved)
         ctx.shape = qkv.shape
         return found.flatten(3)
