@@ -126,13 +126,16 @@ def make_turn(side: Side, shape: Shape) -> Callable[[], float]:
     rows = shape.steps * BATCH
     if side != "plain":
         keep_freed_memory()
+    alphas, work = ALPHAS[: shape.alphas], shape.steps * shape.alphas
     if side == "tabpet":
-        trainer = Trainer(job_of(shape, rows), ALPHAS[: shape.alphas])
-        return lambda: timed(trainer._train_epoch) / (shape.steps * shape.alphas)
+        trainer = Trainer(job_of(shape, rows), alphas)
+        return lambda: timed(trainer._train_epoch) / work
     part = shape.part(rows, 0)
     encoding = torch.tensor(shape.encoding.values, dtype=torch.float32)
-    loop = PlainLoop(part.numeric, part.target, encoding, 0.1, shape.classes)
-    return lambda: timed(loop.train_epoch) / shape.steps
+    loops = [
+        PlainLoop(part.numeric, part.target, encoding, alpha, shape.classes) for alpha in alphas
+    ]
+    return lambda: timed(lambda: [loop.train_epoch() for loop in loops]) / work
 
 
 def timed(function: Callable[[], Any]) -> float:

@@ -135,6 +135,7 @@ class _ReGLU(Function):
         gate.relu_()
         if mask is not None:
             gate *= mask
+        # Not marked as overwritten: the linear layer that made x does not need it any more.
         ctx.save_for_backward(x)
         ctx.scale = 1.0 if mask is None else scale
         return value * gate
@@ -180,38 +181,31 @@ class _Mix(Function):
     @staticmethod
     def forward(ctx: Any, asked: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         n_members, batch, tokens, width = x.shape
-        flat = x.view(-1, tokens, width)
-        asked = asked.reshape(n_members * batch, -1, width)
-        weights = torch.softmax(torch.bmm(flat, asked.transpose(1, 2)), dim=1)
-        dropped = weights
-        if mask is not None:
-            dropped = (weights.view(n_members, *mask.shape) * mask).view(weights.shape)
+        x = x.reshape(-1, tokens, width)
+        asked = asked.reshape(len(x), -1, width)
+        weights = torch.softmax(torch.bmm(x, asked.transpose(1, 2)), dim=1)
+        dropped = weights if mask is None else _masked(weights, mask)
         ctx.save_for_backward(asked, x, mask, weights)
-        mixed = torch.bmm(dropped.transpose(1, 2), flat)
-        return (
-            mixed.view(n_members, batch, -1, width),
-            dropped.sum(dim=1).view(n_members, batch, -1),
-        )
+        ctx.shape = (n_members, batch)
+        mixed = torch.bmm(dropped.transpose(1, 2), x)
+        return mixed.unflatten(0, ctx.shape), dropped.sum(dim=1).unflatten(0, ctx.shape)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_mixed: Tensor, grad_sums: Tensor) -> tuple[Tensor, Tensor, None]:
         asked, x, mask, weights = ctx.saved_tensors
-        n_members, batch, tokens, width = x.shape
-        flat = x.view(-1, tokens, width)
         grad_mixed = grad_mixed.reshape(asked.shape)
-        grad_weights = torch.bmm(flat, grad_mixed.transpose(1, 2))
-        grad_weights += grad_sums.reshape(len(flat), 1, -1)
+        grad_weights = torch.bmm(x, grad_mixed.transpose(1, 2))
+        grad_weights += grad_sums.reshape(len(x), 1, -1)
         dropped = weights
         if mask is not None:
-            shape = (n_members, *mask.shape)
-            grad_weights.view(shape).mul_(mask)
-            dropped = (weights.view(shape) * mask).view(weights.shape)
+            dropped = _masked(weights, mask)
+            grad_weights = _masked(grad_weights, mask, out=grad_weights)
         grad_scores = torch._softmax_backward_data(grad_weights, weights, 1, weights.dtype)
         grad_x = torch.bmm(dropped, grad_mixed)
         grad_x.baddbmm_(grad_scores, asked)
-        grad_asked = torch.bmm(grad_scores.transpose(1, 2), flat)
-        return grad_asked.view(n_members, batch, -1, width), grad_x.view(x.shape), None
+        grad_asked = torch.bmm(grad_scores.transpose(1, 2), x)
+        return grad_asked.unflatten(0, ctx.shape), grad_x.unflatten(0, ctx.shape), None
 
 
 class _FollowLines(Function):

@@ -136,17 +136,16 @@ class Attention(nn.Module):
         by_head = (n_members, width, 3, self.n_heads, self.head_width)
         to_q, to_k, to_v = self.qkv.weight.view(by_head).permute(2, 0, 3, 1, 4)
         q = x[:, None, :, 0] @ to_q  # (members, heads, B, head_width)
+        bias = None
         if self.qkv.bias is not None:
-            to_q_bias, _, to_v_bias = self.qkv.bias.view(n_members, 3, self.n_heads, 1, -1).unbind(
-                1
-            )
-            q = q + to_q_bias
+            bias = self.qkv.bias.view(n_members, 3, self.n_heads, 1, self.head_width)
+            q = q + bias[:, 0]
         asked = (q * self.head_width**-0.5) @ to_k.transpose(-1, -2)  # (members, heads, B, width)
         mask = self._mask((batch, tokens, self.n_heads), x.device)
         mixed, sums = kernels.mix(asked.transpose(1, 2), x, mask)
         found = mixed.transpose(1, 2) @ to_v
-        if self.qkv.bias is not None:
-            found = found + sums.transpose(1, 2)[..., None] * to_v_bias
+        if bias is not None:
+            found = found + sums.transpose(1, 2)[..., None] * bias[:, 2]
         return found.transpose(1, 2).reshape(n_members, batch, 1, -1)
 
     def _mask(self, shape: tuple[int, ...], device: torch.device) -> Tensor | None:

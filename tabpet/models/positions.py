@@ -15,6 +15,7 @@ from tabpet.models.weights import Members
 
 Integration = Literal["concatenate", "project"]
 # Spread of a trained table before training, that of BERT's and ViT's position embeddings.
+# NOTE[PAPER]: "randomly initialized" is all that the text says.
 LEARNABLE_STD = 0.02
 # Keeps the draws of trained tables and projections apart from those of all other weights.
 _OWN_STREAM = 2**32

@@ -46,7 +46,7 @@ class HyperConnection(nn.Module):
         normed = F.normalize(streams, dim=-1) * (width**0.5 * (self.norm + 1)).view(
             n_members, 1, 1, 1, width
         )
-        flat = normed.view(n_members, -1, width)
+        flat = normed.reshape(n_members, -1, width)
         by_input = torch.tanh(flat @ torch.cat([self.mix_by_input, self.write_by_input], dim=-1))
         mix, write = by_input.view(n_members, *inner, -1).split((self.mix.shape[-1], 1), dim=-1)
         mix = mix * self._spread(self.mix_scale) + self.mix[:, None, None]
@@ -147,5 +147,6 @@ class TabTransformer(MemberModel):
 
 
 def shared_width(settings: TabTransformerSettings) -> int:
-    """Columns of a token that name its feature."""
+    """Columns of a token that name its feature: an eighth of the width, encodings or not."""
+    # NOTE[PAPER]: whether that eighth shrinks with the room that encodings take is not said.
     return settings.width // 8
