@@ -1,6 +1,6 @@
 """Hand-written forward and backward passes, where autograd's own would copy or keep too much.
 
-Each equals its plain formula, in values and gradients; bench/training.py measures what they save.
+Each equals its plain formula, in values and gradients.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-# Attention weights that are worked on at once on a CPU: few enough to stay in its cache.
+# Attention weights that are worked on at once on a CPU; bounds what a wide table needs meanwhile.
 _WEIGHTS_AT_ONCE = 2**19
 _EPSILON = 1e-5  # of layer normalisation, torch's default
 
