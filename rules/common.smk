@@ -26,7 +26,7 @@ try:
 except TabpetError as error:
     raise WorkflowError(str(error)) from None
 
-export_environment(ROOT, settings.fetch)
+export_environment(ROOT, settings)
 
 
 wildcard_constraints:

@@ -1,13 +1,5 @@
 # From a split and an encoding to trained transformers: all alphas of one seed in one job.
-import os
-
-from tabpet.config import CHECKPOINT_VARIABLE
 from tabpet.training.names import member_alphas
-
-# Like the way of fetching, saving the state of training is no part of the experiment.
-os.environ[CHECKPOINT_VARIABLE] = (
-    str(settings.training.checkpoint_seconds) if settings.training.checkpoint else ""
-)
 
 
 rule train_transformer:

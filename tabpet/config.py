@@ -21,8 +21,6 @@ ModelName = Literal["ft_transformer", "saint", "tab_transformer"]
 LearnerName = Literal["xgboost", "catboost"]
 ReferenceName = Literal["xgboost", "catboost", "linear"]
 CONTROL_KINDS = ("random", "shuffled", "learnable")
-# Seconds between checkpoints of training travel here to the scripts; empty for none.
-CHECKPOINT_VARIABLE = "TABPET_CHECKPOINT"
 # Graphs that take a moment and never look at the clock; all others have the time budget.
 INSTANT_GRAPHS = ("pearson", "spearman", "chow_liu")
 NonNegative = Annotated[float, Field(ge=0)]

@@ -10,27 +10,38 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tabpet.config import FetchSettings
+from tabpet.config import FetchSettings, Settings
 from tabpet.errors import TabpetError
 
 FETCH_VARIABLE = "TABPET_FETCH"
+CHECKPOINT_VARIABLE = "TABPET_CHECKPOINT"  # seconds between two; empty for none
 
 
-def export_environment(root: Path, fetch: FetchSettings) -> None:
+def export_environment(root: Path, settings: Settings) -> None:
     """Give the scripts of this run what is not part of the experiment.
 
-    They import the package of this checkout, in whichever environment they run. How to fetch
-    travels here and not in `params`: more attempts or another mirror must not make finished
-    results out of date.
+    They import the package of this checkout, in whichever environment they run. How to fetch and
+    whether to save the state of training travel here and not in `params`: more attempts, another
+    mirror or a checkpoint must not make finished results out of date.
     """
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(root), *filter(None, known)]))
-    os.environ[FETCH_VARIABLE] = fetch.model_dump_json()
+    os.environ[FETCH_VARIABLE] = settings.fetch.model_dump_json()
+    training = settings.training
+    os.environ[CHECKPOINT_VARIABLE] = (
+        str(training.checkpoint_seconds) if training.checkpoint else ""
+    )
 
 
 def exported_fetch_settings() -> FetchSettings:
     """The fetch settings that the Snakefile exported."""
     return FetchSettings.model_validate_json(os.environ[FETCH_VARIABLE])
+
+
+def exported_checkpoint_seconds() -> float | None:
+    """Seconds between two checkpoints of training; None for no checkpoints."""
+    seconds = os.environ[CHECKPOINT_VARIABLE]
+    return float(seconds) if seconds else None
 
 
 @contextlib.contextmanager

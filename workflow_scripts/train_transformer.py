@@ -5,18 +5,17 @@ and, where they are wanted, predictions of validation and test rows, all as Parq
 training is saved beside the runs while the job lasts, if the settings say so.
 """
 
-import os
 from pathlib import Path
 
 import torch
 
-from tabpet.config import CHECKPOINT_VARIABLE, ModelSettings, TrainingSettings
+from tabpet.config import ModelSettings, TrainingSettings
 from tabpet.data.prepare import Split
 from tabpet.training.cell import Cell, run_cell
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.files import checkpoint_path, write_cell
 from tabpet.training.memory import keep_freed_memory
-from tabpet.workflow import run_job
+from tabpet.workflow import exported_checkpoint_seconds, run_job
 
 with run_job(snakemake):
     torch.set_num_threads(snakemake.threads)
@@ -36,8 +35,8 @@ with run_job(snakemake):
         training=TrainingSettings.model_validate(params.training),
     )
     run = Path(snakemake.output.run)
-    seconds = os.environ.get(CHECKPOINT_VARIABLE)
-    checkpoint = Checkpoint(checkpoint_path(run), float(seconds)) if seconds else Checkpoint()
+    seconds = exported_checkpoint_seconds()
+    checkpoint = Checkpoint() if seconds is None else Checkpoint(checkpoint_path(run), seconds)
     encoding = (Path(snakemake.input.encoding), Path(snakemake.input.encoding_info))
     result = run_cell(cell, split, encoding, checkpoint=checkpoint)
     predictions = snakemake.output.get("predictions")
