@@ -28,7 +28,10 @@ def pairwise_information(values: np.ndarray, bins: int) -> np.ndarray:
 @pytest.mark.parametrize("bins", [2, 10])
 @pytest.mark.parametrize("seed", range(3))
 def test_information_is_that_of_every_pair_alone(seed, bins):
-    for values in (matrix_of(linear_sem(500, 9, seed)).values, one_hot_table(200, seed).values):
+    for values in (
+        matrix_of(linear_sem(500, 9, seed)).values,
+        one_hot_table(200, seed).values,
+    ):
         together = mutual_information(bin_columns(values, bins), bins)
         np.testing.assert_allclose(together, pairwise_information(values, bins), atol=1e-12)
 
@@ -82,11 +85,22 @@ def test_chain_is_recovered():
     assert pairs == {frozenset("ab"), frozenset("bc")}
 
 
-@pytest.mark.parametrize("n", [1, 4095, 4096, 9000])
-@pytest.mark.parametrize("n_left", [1, 2, 5])
-def test_joint_counts_are_exact_also_above_the_rows_of_one_product(n, n_left):
+@pytest.mark.parametrize("n", [1, 63, 64, 255, 256, 4095, 4096, 9000])
+@pytest.mark.parametrize("n_left", [1, 2, 5, 13])
+def test_joint_counts_are_exact_however_many_share_a_number(n, n_left):
     rng = np.random.default_rng(n)
-    left = (rng.random((n, n_left)) < 0.999).astype(np.float32)
-    right = (rng.random((n, 3)) < 0.999).astype(np.float32)
-    expected = left.astype(np.int64).T @ right.astype(np.int64)
-    np.testing.assert_array_equal(_joint_counts(left, right), expected)
+    # From full rows to nearly empty ones, so that numbers of all kinds of digits are in.
+    shares = np.where(np.arange(n_left) % 2, 1.0, 0.1 ** (np.arange(n_left) / 2))
+    left = rng.random((n_left, n)) < shares[:, None]
+    right = rng.random((3, n)) < 0.999
+    expected = left.astype(np.int64) @ right.astype(np.int64).T
+    found = _joint_counts(left.astype(np.float32), left.sum(axis=1), right.astype(np.float32))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_columns_that_fill_one_bin_share_no_information():
+    values = np.column_stack([np.ones(50), np.arange(50.0), np.zeros(50), np.arange(50.0) ** 2])
+    together = mutual_information(bin_columns(values, 10), 10)
+    np.testing.assert_allclose(together, pairwise_information(values, 10), atol=1e-12)
+    assert together[1, 3] > 1
+    assert not mutual_information(bin_columns(values[:, [0, 2]], 10), 10).any()

@@ -7,7 +7,6 @@ from tabpet.config import ChowLiuSettings
 from tabpet.graphs.budget import Budget
 from tabpet.graphs.registry import Estimate, Estimator
 
-_PACK = 4096  # 4,095 + 4,096 x 4,095 is below 2^24, where float32 stops being exact
 _COLUMNS_PER_BLOCK = 20
 # Distance to an edge, in bin widths, within which a value is compared with the edge itself.
 _NEAR_EDGE = 1e-6
@@ -52,63 +51,85 @@ def mutual_information(numbers: np.ndarray, bins: int) -> np.ndarray:
     """Mutual information in nats of all pairs of binned columns, (d, d), zero diagonal."""
     n, d = numbers.shape
     cells = numbers + bins * np.arange(d, dtype=np.int32)
-    counts = np.bincount(cells.ravel(), minlength=d * bins)
-    # Empty bins take no part: one-hot nodes fill 2 bins of 10.
-    used = counts > 0
-    starts = np.flatnonzero(np.diff(np.flatnonzero(used) // bins, prepend=-1))
-    n_cells = int(used.sum())
-    indicator = np.zeros(n * n_cells, dtype=np.float32)
-    places = (np.cumsum(used) - 1)[cells] + n_cells * np.arange(n)[:, None]
-    indicator[places.ravel()] = 1.0
+    counts = np.bincount(cells.ravel(), minlength=d * bins).reshape(d, bins)
     # c ln c of every possible count, looked up.
     logs = np.log(np.arange(1, n + 1))
     terms = np.concatenate([[0.0], np.arange(1, n + 1) * logs])
-    marginal = np.add.reduceat(terms[counts[used]], starts)
-    joint = _sum_joint(indicator.reshape(n, n_cells), starts, terms)
-    information = logs[-1] + (joint - marginal[:, None] - marginal[None, :]) / n
+    information = np.zeros((d, d))
+    varies = np.flatnonzero(counts.max(axis=1) < n)  # a column in one bin tells nothing
+    if len(varies) > 1:
+        joint = _sum_joint(numbers[:, varies], counts[varies], terms)
+        marginal = terms[counts[varies]].sum(axis=1)
+        information[np.ix_(varies, varies)] = (
+            logs[-1] + (joint - marginal[:, None] - marginal[None, :]) / n
+        )
     # Rounding leaves independent pairs within a few units in the last place of 0.
     information[information < 1e-13 * np.log(n + 1.0)] = 0.0
     np.fill_diagonal(information, 0.0)
     return information
 
 
-def _sum_joint(indicator: np.ndarray, starts: np.ndarray, terms: np.ndarray) -> np.ndarray:
+def _sum_joint(numbers: np.ndarray, counts: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Sums of `terms[count]` over the joint counts of every pair of columns, (d, d).
 
-    Block by block above the diagonal.
+    Empty bins take no part (one-hot nodes fill 2 of 10), nor does the fullest bin of a column:
+    its joint counts are what the other bins leave. Block by block above the diagonal.
     """
-    d, n_cells = len(starts), indicator.shape[1]
-    ends = np.append(starts[1:], n_cells)
+    d = len(counts)
+    largest = counts.max(axis=1)
+    counted = counts > 0
+    counted[np.arange(d), counts.argmax(axis=1)] = False
+    sizes = counts[counted]
+    ends = np.cumsum(counted.sum(axis=1))
+    starts = np.append(0, ends[:-1])
+    columns, cells = np.nonzero(counted)
+    kind = np.min_scalar_type(counts.shape[1])  # bytes compare much faster
+    is_in = numbers.T.astype(kind)[columns] == cells.astype(kind)[:, None]
+    indicator = is_in.astype(np.float32)
     sums = np.zeros((d, d))
     for first in range(0, d, _COLUMNS_PER_BLOCK):
         last = min(first + _COLUMNS_PER_BLOCK, d)
-        begin = starts[first]
-        joint = _joint_counts(indicator[:, begin : ends[last - 1]], indicator[:, begin:])
-        looked_up = np.take(terms, joint, mode="clip")
-        by_row = np.add.reduceat(looked_up, starts[first:last] - begin, axis=0)
-        sums[first:last, first:] = np.add.reduceat(by_row, starts[first:] - begin, axis=1)
+        begin, end = starts[first], ends[last - 1]
+        across, down = starts[first:] - begin, starts[first:last] - begin
+        joint = _joint_counts(indicator[begin:end], sizes[begin:end], indicator[begin:])
+        rest_down = sizes[begin:] - np.add.reduceat(joint, down, axis=0)
+        rest_across = sizes[begin:end, None] - np.add.reduceat(joint, across, axis=1)
+        rest_both = largest[first:] - np.add.reduceat(rest_across, down, axis=0)
+        found = np.add.reduceat(terms.take(joint), down, axis=0) + terms.take(rest_down)
+        found = np.add.reduceat(found, across, axis=1)
+        found += np.add.reduceat(terms.take(rest_across), down, axis=0) + terms.take(rest_both)
+        sums[first:last, first:] = found
     upper = np.triu(sums, 1)
     return upper + upper.T
 
 
-def _joint_counts(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Rows in which a column of `left` and one of `right` are both 1, (n_left, n_right).
+def _joint_counts(left: np.ndarray, sizes: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """In how many places a row of `left` and one of `right` are both 1, (n_left, n_right).
 
-    A matrix product counts them. Two columns of `left` share one column of the product: of at
-    most 4,095 rows, one counts in steps of 1 and the other in steps of 4,096, and float32 still
-    holds the sum exactly.
+    A matrix product counts them. float32 holds 24 bits exactly, so rows with few ones (`sizes`)
+    share a row of the product, as the digits of one number.
     """
-    n_left = left.shape[1]
-    half = (n_left + 1) // 2
-    counts = np.zeros((2 * half, right.shape[1]), dtype=np.int32)
-    for start in range(0, len(left), _PACK - 1):
-        rows = slice(start, start + _PACK - 1)
-        packed = left[rows, :half].copy()
-        packed[:, : n_left - half] += _PACK * left[rows, half:]
-        product = (packed.T @ right[rows]).astype(np.int32)
-        counts[:half] += product & (_PACK - 1)
-        counts[half:] += product >> _PACK.bit_length() - 1
-    return counts[:n_left]
+    packed: list[np.ndarray] = []
+    unpack = []
+    for n_digits, members in _by_digits(sizes):
+        bits, start = 24 // n_digits, sum(len(one) for one in packed)
+        packed.append(left[members[::n_digits]])
+        for k in range(n_digits):
+            part = members[k::n_digits]
+            if k:
+                packed[-1][: len(part)] += np.float32(2 ** (bits * k)) * left[part]
+            unpack.append((part, slice(start, start + len(part)), bits * k, 2**bits - 1))
+    products = (np.concatenate(packed) @ right.T).astype(np.int32)
+    counts = np.empty((len(left), len(right)), dtype=np.int32)
+    for part, rows, shift, mask in unpack:
+        counts[part] = products[rows] >> shift & mask
+    return counts
+
+
+def _by_digits(sizes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Positions of the sizes of which 4, 3, 2 and 1 fit side by side into 24 bits."""
+    group = np.digitize(sizes, [2**6, 2**8, 2**12])
+    return [(4 - one, np.flatnonzero(group == one)) for one in range(4)]
 
 
 def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
