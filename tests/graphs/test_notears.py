@@ -4,7 +4,6 @@ import pytest
 from scipy.linalg import expm
 
 from tabpet.config import NotearsSettings
-from tabpet.graphs import acyclicity as module
 from tabpet.graphs import estimate_graph
 from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic
 from tabpet.graphs.budget import Budget, BudgetSpent
@@ -47,17 +46,6 @@ def test_h_and_its_gradient(d):
     step = 1e-6 * rng.normal(size=(d, d))
     change = acyclicity(weights + step)[0] - acyclicity(weights - step)[0]
     assert change == pytest.approx(2 * (gradient * step).sum(), rel=1e-4, abs=1e-9)
-
-
-def test_components_give_the_value_of_the_whole(monkeypatch):
-    rng = np.random.default_rng(1)
-    weights = rng.normal(size=(12, 12)) * (rng.uniform(size=(12, 12)) < 0.12)
-    np.fill_diagonal(weights, 0)
-    whole = acyclicity(weights)
-    monkeypatch.setattr(module, "_SMALLEST_TO_SPLIT", 2)
-    split = acyclicity(weights)
-    assert split[0] == pytest.approx(whole[0], abs=1e-12)
-    np.testing.assert_allclose(split[1], whole[1], atol=1e-12)
 
 
 def test_h_of_a_two_cycle_by_hand():
