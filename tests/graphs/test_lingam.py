@@ -5,7 +5,7 @@ import pytest
 from tabpet.data.nodes import NodeMatrix
 from tabpet.graphs import estimate_graph
 from tabpet.graphs.budget import Budget, BudgetSpent
-from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM, _entropies
+from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM, _entropies, _Pairs
 from tabpet.graphs.methods.lingam import LingamSettings, choose_threshold
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
 
@@ -32,6 +32,64 @@ def test_order_is_that_of_lingam_for_other_noise(noise):
     found = FastDirectLiNGAM().fit(values)
     assert found.causal_order_ == [int(one) for one in expected.causal_order_]
     np.testing.assert_allclose(found.adjacency_matrix_, expected.adjacency_matrix_, atol=1e-9)
+
+
+def order_pair_by_pair(values: np.ndarray) -> list[int]:
+    """The order by definition: all pairs in every step; equal candidates by position."""
+    reference = lingam.DirectLiNGAM()
+    columns = (values - values.mean(axis=0)).T.copy()
+    start, left, order = columns.var(axis=1), list(range(len(columns))), []
+    while left := [one for one in left if columns[one].var() > 1e-10 * start[one]]:
+        scaled = {one: columns[one] / columns[one].std() for one in left}
+        penalties = []
+        for one in left:
+            penalty = 0.0
+            for other in left:
+                forward = reference._residual(scaled[one], scaled[other])
+                backward = reference._residual(scaled[other], scaled[one])
+                if other != one and min(forward.var(), backward.var()) > 1e-10:
+                    lead = reference._diff_mutual_info(
+                        scaled[one], scaled[other], forward, backward
+                    )
+                    penalty += min(0.0, lead) ** 2
+            penalties.append(penalty)
+        equal = [p <= min(penalties) * (1 + 1e-9) + 1e-24 for p in penalties]
+        chosen = left.pop(equal.index(True))
+        order.append(chosen)
+        for one in left:
+            columns[one] = reference._residual(columns[one], columns[chosen])
+    return order + sorted(set(range(len(columns))) - set(order))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_order_is_that_of_all_pairs_where_nodes_are_mirror_images(seed):
+    rng = np.random.default_rng(seed)
+    two = rng.integers(0, 2, size=(300, 3))
+    three = rng.integers(0, 3, size=300)
+    numbers = rng.exponential(size=(300, 3)) + two + (three == 1)[:, None]
+    levels = [two == 0, two == 1, three[:, None] == np.arange(3), numbers, -2 * numbers[:, :1]]
+    values = np.column_stack(levels).astype(float)
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    assert FastDirectLiNGAM().fit(values).causal_order_ == order_pair_by_pair(values)
+
+
+def test_errors_of_float32_stay_within_the_margins():
+    rng = np.random.default_rng(0)
+    kinds = [
+        linear_sem(3000, 8, seed=0),
+        rng.standard_t(2, size=(3000, 3)),
+        (rng.random((3000, 4)) < [0.5, 0.1, 0.01, 0.002]).astype(float),
+    ]
+    values = np.column_stack(kinds)
+    # A nearly collinear pair, whose residuals are stretched a thousand times.
+    values = np.column_stack([values, values[:, 0] + 1e-3 * rng.normal(size=3000)]).T
+    scaled = (values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, keepdims=True)
+    correlations = scaled @ scaled.T / 3000
+    pairs = np.triu_indices(len(scaled), 1)
+    exact, _ = _Pairs(scaled, correlations).leads(*pairs)
+    rough, margins = _Pairs(scaled.astype(np.float32), correlations).leads(*pairs)
+    assert (np.abs(rough - exact) < margins / 2).all()
+    assert np.median(margins) < 1e-4
 
 
 def test_search_compares_fewer_pairs_than_there_are():
