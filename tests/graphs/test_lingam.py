@@ -73,6 +73,15 @@ def test_order_is_that_of_all_pairs_where_nodes_are_mirror_images(seed):
     assert FastDirectLiNGAM().fit(values).causal_order_ == order_pair_by_pair(values)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_copies_count_as_often_as_they_occur(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(300, 6)) @ rng.normal(size=(6, 6))
+    values = np.column_stack([values, -values[:, [0, 0, 0, 1]]])
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    assert FastDirectLiNGAM().fit(values).causal_order_ == order_pair_by_pair(values)
+
+
 def test_errors_of_float32_stay_within_the_margins():
     rng = np.random.default_rng(0)
     kinds = [
