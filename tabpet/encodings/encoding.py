@@ -177,7 +177,7 @@ def _describe_graph(weights: np.ndarray) -> list[str]:
         n_isolated = int(np.count_nonzero(weights.sum(axis=1) == 0))
         return [
             f"disconnected graph: {n_components} components, {n_isolated} of them single nodes; "
-            "the lowest eigenvectors of D - A tell components apart"
+            "the lowest eigenvectors tell components apart"
         ]
     return []
 

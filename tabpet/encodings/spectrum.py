@@ -58,7 +58,7 @@ def _fixed_basis(space: np.ndarray, starters: np.ndarray) -> np.ndarray:
             break
         vector = _remainder(space @ (space.T @ column), basis[:, :count])
         length = np.linalg.norm(vector)
-        if length > 1e-6 * max(1.0, float(np.linalg.norm(column))):
+        if length > 1e-6 * np.linalg.norm(column):
             basis[:, count] = vector / length
             count += 1
     while count < size:

@@ -60,7 +60,7 @@ def _find_estimators() -> dict[str, Estimator]:
 def estimate_graph(
     matrix: NodeMatrix, method: str, settings: Any = None, seconds: float | None = None
 ) -> Graph:
-    """Estimate the graph of `matrix` with a named method, in at most about `seconds`."""
+    """Estimate the graph of `matrix` with a named method; slow ones end after about `seconds`."""
     import scipy.linalg  # noqa: F401  (loads the BLAS that is limited below)
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 

@@ -62,6 +62,16 @@ def test_pairs_without_information_can_join_the_tree():
     assert maximum_spanning_tree(np.zeros((4, 4))).sum() == 2 * 3
 
 
+def test_copies_and_mirror_images_tie_and_the_first_joins():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        first = rng.normal(size=200)
+        other = first + rng.normal(size=200)
+        values = np.column_stack([first, other, -first])
+        tree = maximum_spanning_tree(mutual_information(bin_columns(values, 10), 10))
+        np.testing.assert_array_equal(np.argwhere(np.triu(tree)), [[0, 1], [0, 2]])
+
+
 def test_tree_edges_without_information_are_left_out_and_told():
     # A full factorial design: the columns are independent in the sample.
     values = np.array(list(itertools.product([-1.0, 1.0], repeat=3)))

@@ -1,6 +1,7 @@
 import lingam
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 
 from tabpet.data.nodes import NodeMatrix
 from tabpet.graphs import estimate_graph
@@ -59,6 +60,42 @@ def order_pair_by_pair(values: np.ndarray) -> list[int]:
         for one in left:
             columns[one] = reference._residual(columns[one], columns[chosen])
     return order + sorted(set(range(len(columns))) - set(order))
+
+
+def test_ties_are_broken_as_lingam_does():
+    # Few rows and few levels: penalties are equal but for what rounding makes of them.
+    rng = np.random.default_rng(0)
+    n_compared = 0
+    for _ in range(120):
+        values = rng.integers(0, 3, size=(int(rng.integers(8, 16)), int(rng.integers(2, 5))))
+        spread = values.std(axis=0)
+        if not spread.all():
+            continue
+        values = (values - values.mean(axis=0)) / spread
+        if np.linalg.eigvalsh(np.corrcoef(values.T))[0] < 1e-6:
+            continue
+        expected = lingam.DirectLiNGAM()
+        expected.fit(values)
+        found = FastDirectLiNGAM()._find_order(values)
+        assert found == [int(one) for one in expected.causal_order_]
+        n_compared += 1
+    assert n_compared > 50
+
+
+def test_nearly_alike_columns_that_are_not_alike_in_a_chain():
+    rng = np.random.default_rng(0)
+    first, *steps = rng.normal(size=(4, 200))
+    chain = [first]
+    for step in steps:
+        chain.append(chain[-1] + 0.8e-5 * step)
+    graph = estimate_graph(matrix_of(np.column_stack([*chain, 3.3 * first])), "lingam")
+    assert graph.status == "ok"
+    assert np.isfinite(graph.adjacency).all()
+
+
+def test_two_rows_give_no_weights():
+    graph = estimate_graph(matrix_of(np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0]])), "lingam")
+    assert (graph.status, graph.n_edges) == ("ok", 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -175,6 +212,15 @@ class _BudgetOf(Budget):
         self.checks -= 1
         if self.checks < 0:
             raise BudgetSpent
+
+
+def test_budget_ends_also_between_many_equal_candidates():
+    # No column of this matrix can be told from another: all are finalists.
+    values = hadamard(64)[:, 1:].astype(float)
+    budget = _BudgetOf(200)
+    with pytest.raises(BudgetSpent):
+        FastDirectLiNGAM(budget).fit(values)
+    assert budget.checks == -1
 
 
 def test_budget_that_ends_in_the_weights_keeps_those_that_are_ready():

@@ -94,6 +94,20 @@ def test_budget_that_ends_in_the_second_lambda_keeps_the_graph_of_the_first(monk
     np.testing.assert_array_equal(estimate.adjacency, [[0, 0.9, 0], [0, 0, 0.8], [0, 0, 0]])
 
 
+def test_first_steps_of_a_second_lambda_do_not_replace_a_finished_first_one():
+    values = matrix_of(linear_sem(300, 8, seed=0)).values
+    loose = {"h_tol": 0.5, "max_iter": 1}  # the first lambda ends with cycles
+    alone = estimate_notears(values, NotearsSettings(lambdas=[0.01], **loose), Budget(None))
+    n_first = alone.facts["evaluations"]
+    assert alone.facts["dropped_for_acyclicity"] > 0
+    for n_more in (1, 2, 5):
+        settings = NotearsSettings(lambdas=[0.01, 0.1], **loose)
+        cut = estimate_notears(values, settings, _BudgetOf(n_first + n_more))
+        assert cut.status == "timeout"
+        assert (cut.facts["lambda"], cut.facts["h"]) == (0.01, alone.facts["h"])
+        np.testing.assert_array_equal(cut.adjacency, alone.adjacency)
+
+
 def test_stopping_before_convergence_is_said():
     matrix = matrix_of(linear_sem(300, 6, seed=4))
     graph = estimate_graph(matrix, "notears", {"max_iter": 1, "h_tol": 1e-12, "lambdas": [0.1]})

@@ -95,6 +95,7 @@ class FastDirectLiNGAM(DirectLiNGAM):
         order: list[int] = []
         determined: list[int] = []
         leads = np.zeros((len(columns), len(columns)))
+        referee = _Referee(self, values, self._budget)
         while len(left):
             self._budget.check()
             own = columns[left].var(axis=1) > _DETERMINED * start[left]
@@ -103,12 +104,15 @@ class FastDirectLiNGAM(DirectLiNGAM):
             if not len(left):
                 break
             search = _Step(columns[left], leads[np.ix_(left, left)], self._budget)
-            chosen = left[self._decide(search, columns, left)]
-            compared = np.ix_(left[search.members], left[search.members])
-            leads[compared] = search.leads
+            finalists = left[search.run()]
+            chosen = int(finalists[0])
+            if len(finalists) > 1 and not determined and len(search.members) == len(left):
+                chosen = referee.choose(finalists, left, order)
+            compared = left[search.members]
+            leads[np.ix_(compared, compared)] = search.leads
             self.n_compared += search.n_compared
             self.n_pairs += len(left) * (len(left) - 1) // 2
-            order.append(int(chosen))
+            order.append(chosen)
             left = left[left != chosen]
             _regress_out(columns, left, chosen)
         if determined:
@@ -119,29 +123,6 @@ class FastDirectLiNGAM(DirectLiNGAM):
             )
         # At the end of the order they leave the regressions of all other nodes non-singular.
         return order + sorted(determined)
-
-    def _decide(self, search: "_Step", columns: np.ndarray, left: np.ndarray) -> int:
-        """Position of the winner; candidates too close to tell apart go to lingam's arithmetic."""
-        finalists = search.run()
-        if len(finalists) == 1:
-            return int(finalists[0])
-        scores = [self._score(columns, left, int(one)) for one in finalists]
-        return int(finalists[int(np.argmin(scores))])
-
-    def _score(self, columns: np.ndarray, left: np.ndarray, one: int) -> float:
-        """The penalty of a candidate through lingam's own functions."""
-        scaled = [(column - column.mean()) / column.std() for column in columns[left]]
-        total = 0.0
-        for other in range(len(left)):
-            if other != one:
-                forward = self._residual(scaled[one], scaled[other])
-                backward = self._residual(scaled[other], scaled[one])
-                if min(forward.var(), backward.var()) > _DETERMINED:
-                    difference = self._diff_mutual_info(
-                        scaled[one], scaled[other], forward, backward
-                    )
-                    total += min(0.0, float(difference)) ** 2
-        return total
 
     # Weights
 
@@ -172,7 +153,8 @@ class FastDirectLiNGAM(DirectLiNGAM):
         varies = part.std(axis=0) > _CONSTANT * np.abs(part).max(axis=0)
         weights = np.zeros(part.shape[1] - 1)
         predictors = np.flatnonzero(varies[:-1])
-        if varies[-1] and len(predictors):
+        # LassoLarsIC needs two more rows than predictors.
+        if varies[-1] and 0 < len(predictors) < len(part) - 1:
             weights[predictors] = predict_adaptive_lasso(
                 part, predictors.tolist(), part.shape[1] - 1
             )
@@ -251,6 +233,51 @@ def _cholesky(correlations: np.ndarray) -> tuple[np.ndarray, int]:
     return factor, d
 
 
+class _Referee:
+    """Chooses as lingam does between candidates whose penalties are equal but for rounding.
+
+    lingam takes the smallest of what rounding made of them, so its own arithmetic is repeated on
+    its own residuals. Nodes that follow from others are left out by the search and not by lingam;
+    where there are any, the first candidate is taken instead.
+    """
+
+    def __init__(self, lingam: DirectLiNGAM, values: np.ndarray, budget: Budget) -> None:
+        self._lingam, self._budget = lingam, budget
+        self._rows = np.copy(values)
+        self._n_done = 0
+
+    def choose(self, candidates: np.ndarray, left: np.ndarray, order: list[int]) -> int:
+        """The candidate with the smallest penalty in lingam's arithmetic."""
+        for chosen in order[self._n_done :]:
+            self._budget.check()
+            self._n_done += 1
+            for one in set(range(self._rows.shape[1])) - set(order[: self._n_done]):
+                self._rows[:, one] = self._residual(one, chosen)
+        scaled = {}
+        for one in left:
+            column = self._rows[:, one]
+            scaled[one] = (column - np.mean(column)) / np.std(column)
+        penalties = [self._penalty(one, scaled) for one in candidates]
+        return int(candidates[int(np.argmin(penalties))])
+
+    def _residual(self, one: int, chosen: int) -> np.ndarray:
+        """A column without what the chosen one explains."""
+        residual: np.ndarray = self._lingam._residual(self._rows[:, one], self._rows[:, chosen])
+        return residual
+
+    def _penalty(self, one: int, scaled: dict[int, np.ndarray]) -> float:
+        """Sum over all others of min(0, lead)^2."""
+        total = 0.0
+        for other, column in scaled.items():
+            if other != one:
+                self._budget.check()
+                forward = self._lingam._residual(scaled[one], column)
+                backward = self._lingam._residual(column, scaled[one])
+                lead = self._lingam._diff_mutual_info(scaled[one], column, forward, backward)
+                total += np.min([0, lead]) ** 2
+        return total
+
+
 class _Step:
     """One step of the order search: which of u columns is the most exogenous.
 
@@ -270,6 +297,8 @@ class _Step:
         alike = 1 - correlations**2 <= _DETERMINED
         np.fill_diagonal(alike, True)
         first = alike.argmax(axis=1)
+        while (first[first] != first).any():  # being alike to a hair's breadth is not transitive
+            first = first[first]
         self.members = np.unique(first)
         self._weights = np.bincount(first)[self.members]
         pairs = np.ix_(self.members, self.members)
@@ -361,8 +390,8 @@ class _Step:
             self._budget.check()
             part = order[start : start + _REFINED_AT_ONCE]
             exact[part], _ = self._exact.leads(np.full(len(part), one), part)
-            penalty = float(self._penalties(exact[None])[0])
-            if penalty > limit:
+            self.n_compared += len(part)
+            if self._penalties(exact[None])[0] > limit:
                 return np.inf
         return float(self._penalties(exact[None])[0])
 
@@ -375,14 +404,14 @@ class _Pairs:
         # Used again and again: fresh memory would cost more than the exponentials.
         self._rows = max(1, _BLOCK_BYTES // (scaled.shape[1] * scaled.itemsize))
         self._buffers = np.empty((2, self._rows, scaled.shape[1]), dtype=scaled.dtype)
-        self._entropies = np.full((2, len(scaled)), np.nan)  # and slopes, when needed
+        self._own = np.full((2, len(scaled)), np.nan)  # entropies and slopes, when needed
 
     def leads(self, firsts: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Differences of mutual information in favour of first -> second, and their margins."""
         needed = np.union1d(firsts, seconds)
-        missing = needed[np.isnan(self._entropies[0, needed])]
+        missing = needed[np.isnan(self._own[0, needed])]
         if len(missing):
-            self._entropies[:, missing] = self._in_blocks(self._own_entropies, missing, missing)
+            self._own[:, missing] = self._in_blocks(self._own_entropies, missing, missing)
         return self._in_blocks(self._leads, firsts, seconds)
 
     def _in_blocks(
@@ -399,16 +428,16 @@ class _Pairs:
         ]
         return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
 
-    # `take` with an output array would copy it in the default mode.
     def _own_entropies(self, firsts: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Entropies of the columns themselves, and their slopes."""
         values, scratch = (one[: len(firsts)] for one in self._buffers)
+        # Not mode="raise": it would copy the output array.
         np.take(self.scaled, firsts, axis=0, out=values, mode="clip")
         return _entropies(values, scratch)
 
     def _leads(self, firsts: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Leads and margins of one block."""
-        own, slopes = self._entropies
+        own, slopes = self._own
         rho = self._correlations[firsts, seconds]
         scale = 1 / np.sqrt(1 - rho * rho)  # residuals get the variance 1
         stretch = scale.astype(self.scaled.dtype)[:, None]

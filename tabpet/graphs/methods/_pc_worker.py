@@ -2,7 +2,7 @@
 graphs without a place to stop them, so the caller ends the process when the budget is over.
 
 Usage: python -m tabpet.graphs.methods._pc_worker FOLDER, with `task.npz` in it. Writes
-`skeleton_K.npy` after the tests given K nodes, then `oriented.npy`, and `tests.txt`.
+`skeleton_K.npy` after the tests given K nodes, then `oriented.npy`, and `tests.npy`.
 """
 
 import math
@@ -42,7 +42,7 @@ class ShrunkenFisherZ(CIT_Base):
         freedom = self.sample_size - len(given) - 3
         if freedom <= 0:
             return 1.0
-        # Without shrinkage, copies have the partial correlation 1.
+        # Rounding may leave copies a partial correlation of 1.
         bounded = min(abs(partial), 1 - 1e-15)
         return math.erfc(math.sqrt(freedom) * math.atanh(bounded) / math.sqrt(2))
 
@@ -58,17 +58,17 @@ def run(folder: Path) -> None:
             values, float(task["alpha"]), test, stable=True, show_progress=False, max_k=size
         )
         _save(folder / f"skeleton_{size}.npy", found.G.graph != 0)
-    (folder / "tests.txt").write_text(str(len(test.p_values)))
+    _save(folder / "tests.npy", np.array(len(test.p_values)))
     oriented = Meek.meek(UCSepset.uc_sepset(found, 2))
     # graph[j, i] = 1 and graph[i, j] = -1 for i -> j, -1 in both for i - j, 1 in both for i <-> j.
     marks = oriented.G.graph
     _save(folder / "oriented.npy", (marks == -1) | ((marks == 1) & (marks.T == 1)))
 
 
-def _save(path: Path, edges: np.ndarray) -> None:
+def _save(path: Path, array: np.ndarray) -> None:
     """Write an array under its name only when it is complete."""
     part = path.with_suffix(".part.npy")
-    np.save(part, edges)
+    np.save(part, array)
     part.replace(path)
 
 

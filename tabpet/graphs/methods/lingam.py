@@ -59,7 +59,7 @@ ESTIMATOR = Estimator(
     nonlinear=False,
     tree=False,
     causal=True,
-    cost="n d^2 to n d^3 for the order, n d^3 for the weights",
+    cost="n d^3 for the order, d^4 for the weights",
     citation="Shimizu et al. (2011), DirectLiNGAM, Journal of Machine Learning Research 12; "
     "Hyvarinen and Smith (2013), Pairwise likelihood ratios, JMLR 14",
 )

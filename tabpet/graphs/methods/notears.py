@@ -18,14 +18,15 @@ from tabpet.graphs.sortability import explained_variances, sortability
 class _Progress:
     """Where one optimisation stands; read after an interruption."""
 
-    weights: np.ndarray | None = None  # (d, d), of the last solve, or its latest iterate so far
+    keeps_iterates: bool = True  # of the first solve: better than nothing
+    weights: np.ndarray | None = None  # (d, d), of the last solve, or such an iterate
     h: float = float("inf")
     rho: float = 1.0
     steps: int = 0
     evaluations: int = 0
 
     def keep_iterate(self, halves: np.ndarray) -> None:
-        """Remember an iterate of the first solve, before there is anything better."""
+        """Remember an iterate."""
         self.weights = _join(halves, int(np.sqrt(len(halves) / 2)))
 
 
@@ -33,25 +34,25 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
     """Take the smallest lambda whose thresholded weights form a DAG."""
     covariance = _covariance(values)
     tried: list[dict[str, Any]] = []
+    used: dict[str, Any] | None = None
     warnings: list[str] = []
     status, reason = "ok", ""
     weights = np.zeros_like(covariance)
     for penalty in sorted(settings.lambdas):
-        progress = _Progress()
+        progress = _Progress(keeps_iterates=used is None)
         try:
             minimise(covariance, penalty, settings, budget, progress)
         except BudgetSpent:
             status = "timeout"
             reason = f"the budget ended at lambda {penalty:g}, {progress.evaluations} evaluations"
-        # A lambda that was cut before it had any weights leaves those of the one before it.
-        if progress.weights is not None:
-            weights = threshold(progress.weights, settings.w_threshold)
-            progress.h, _ = acyclicity(progress.weights)
-        acyclic = is_acyclic(weights)
+        found = progress.weights
+        if found is not None:
+            progress.h, _ = acyclicity(found)
+            found = threshold(found, settings.w_threshold)
         tried.append(
             {
                 "lambda": penalty,
-                "acyclic": acyclic,
+                "acyclic": found is not None and is_acyclic(found),
                 "h": progress.h if np.isfinite(progress.h) else None,
                 "converged": progress.h <= settings.h_tol,
                 "rho": progress.rho,
@@ -59,17 +60,20 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
                 "evaluations": progress.evaluations,
             }
         )
-        if acyclic or status == "timeout":
+        # A lambda that was cut gives way to a finished one before it, unless it has a DAG.
+        if found is not None and (used is None or status == "ok" or tried[-1]["acyclic"]):
+            weights, used = found, tried[-1]
+        if tried[-1]["acyclic"] or status == "timeout":
             break
     facts = {
-        "lambda": tried[-1]["lambda"] if tried else None,
-        "h": tried[-1]["h"] if tried else None,
+        "lambda": used["lambda"] if used else None,
+        "h": used["h"] if used else None,
         "evaluations": sum(one["evaluations"] for one in tried),
         "dropped_for_acyclicity": 0,
         "tried": tried,
     }
-    if status == "ok" and not tried[-1]["converged"]:
-        warnings.append(f"not converged: h is {tried[-1]['h']:.2g}, above {settings.h_tol:g}")
+    if status == "ok" and used and not used["converged"]:
+        warnings.append(f"not converged: h is {used['h']}, above {settings.h_tol:g}")
     if not is_acyclic(weights):
         # NOTE[PAPER]: what happens when no lambda gives a DAG is not said; the weakest edges go.
         n_before = np.count_nonzero(weights)
@@ -108,7 +112,8 @@ def minimise(
     for _ in range(settings.max_iter):
         while progress.rho < settings.rho_max:
             objective = _objective(covariance, penalty, progress.rho, multiplier, budget, progress)
-            keep = progress.keep_iterate if last_h == np.inf and progress.rho == 1.0 else None
+            is_first = last_h == np.inf and progress.rho == 1.0
+            keep = progress.keep_iterate if is_first and progress.keeps_iterates else None
             found = minimize(
                 objective, halves, jac=True, bounds=bounds, method="L-BFGS-B", callback=keep
             ).x

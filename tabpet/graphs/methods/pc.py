@@ -31,8 +31,8 @@ def estimate_pc(values: np.ndarray, settings: PcSettings, budget: Budget) -> Est
         )
         failure = _run_worker(folder, budget)
         edges, stage = _best_so_far(folder, settings, values.shape[1])
-        tests = folder / "tests.txt"
-        n_tests = int(tests.read_text()) if tests.exists() else None
+        tests = folder / "tests.npy"
+        n_tests = int(np.load(tests)) if tests.exists() else None
     status, reason = "ok", ""
     if stage != "oriented":
         status = "error" if failure else "timeout"
