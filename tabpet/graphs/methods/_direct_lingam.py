@@ -1,7 +1,7 @@
 """DirectLiNGAM of the `lingam` package with a fast search for the causal order.
 
 The search gives the order of `lingam.DirectLiNGAM` (Shimizu et al. 2011, Hyvarinen and Smith
-2013); the weights along the order are fitted by `lingam` itself.
+2013); the weights along the order are those of its adaptive lasso.
 """
 
 import re
@@ -12,17 +12,14 @@ from collections.abc import Callable
 import numpy as np
 from lingam import DirectLiNGAM
 from lingam.utils import predict_adaptive_lasso
-from scipy.linalg import solve_triangular
-from sklearn.linear_model import lars_path_gram
 
 from tabpet.graphs.budget import Budget
+from tabpet.graphs.methods._regressions import Regressions
 
 # A node whose residual keeps less than this share of its variance is a linear combination of the
 # nodes before it (the last level of a one-hot group, a copied column); what is left is rounding.
 _DETERMINED = 1e-10
-# Share of unexplained variance from which on a regression is left to lingam, on the rows.
-_NEARLY_COLLINEAR = 1e-6
-# Scores this close are decided by lingam's own arithmetic, candidate by candidate.
+# Penalties this close are equal but for rounding.
 _CLOSE = 1e-9
 # Error of a mean over float32 values of size 1, about 8 units in the last place. On the paper's
 # tables the error of a lead, divided by its slope, is at most a quarter of this.
@@ -133,7 +130,7 @@ class FastDirectLiNGAM(DirectLiNGAM):
         n, d = X.shape
         order = np.array(self._causal_order, dtype=np.int64)
         self._adjacency_matrix = np.zeros((d, d))
-        regressions = _Regressions(X[:, order])
+        regressions = Regressions(X[:, order])
         for i in range(1, d):
             self._budget.check()
             predictors = order[:i]
@@ -171,66 +168,6 @@ class FastDirectLiNGAM(DirectLiNGAM):
         strength = np.abs(scaled[:, predictors].T @ scaled[:, target])
         kept = np.argsort(-strength, kind="stable")[: max(1, len(X) // 2)]
         return predictors[np.sort(kept)]
-
-
-class _Regressions:
-    """`lingam.utils.predict_adaptive_lasso` of each column on all before it, from correlations.
-
-    The steps are those of lingam and of sklearn's LassoLarsIC: least squares, a lasso path on
-    predictors scaled by its coefficients, the point of smallest BIC, least squares on what is left.
-    All of it depends on the rows through correlations only, so none of it costs with n.
-    """
-
-    def __init__(self, values: np.ndarray) -> None:
-        self._n = len(values)
-        spread = values.std(axis=0)
-        # A constant column gets the correlation 0 with all, itself included, and ends the factor.
-        self._spread = np.where(spread > 0, spread, 1.0)
-        scaled = (values - values.mean(axis=0)) / self._spread
-        self._correlations = scaled.T @ scaled / self._n
-        self._factor, self._n_regular = _cholesky(self._correlations)
-
-    def well_posed(self, i: int) -> bool:
-        """Whether column i and those before it are far enough from collinear for correlations."""
-        return i < self._n_regular and i + 1 < self._n
-
-    def adaptive_lasso(self, i: int) -> np.ndarray:
-        """Weights of the columns before i in column i, in the units of the values, (i,)."""
-        n, inner, cross = self._n, self._correlations[:i, :i], self._correlations[:i, i]
-        least_squares = solve_triangular(
-            self._factor[:i, :i], self._factor[i, :i], lower=True, trans="T", check_finite=False
-        )
-        scale = np.abs(least_squares)
-        gram = n * inner * np.outer(scale, scale)
-        products = n * cross * scale
-        _, _, path = lars_path_gram(products, gram, n_samples=n, method="lasso")
-        errors = n - 2 * products @ path + np.einsum("ij,ij->j", path, gram @ path)
-        noise = n * self._factor[i, i] ** 2 / (n - i - 1)
-        sizes = (np.abs(path) > np.finfo(np.float64).eps).sum(axis=0)
-        best = int(np.argmin(errors / noise + np.log(n) * sizes))
-        kept = np.flatnonzero(np.abs(path[:, best] * scale) > 0)
-        weights = np.zeros(i)
-        if len(kept):
-            weights[kept] = np.linalg.solve(inner[np.ix_(kept, kept)], cross[kept])
-        return weights * self._spread[i] / self._spread[:i]
-
-
-def _cholesky(correlations: np.ndarray) -> tuple[np.ndarray, int]:
-    """Cholesky factor of the leading columns up to the first nearly collinear one; their number.
-
-    A pivot is the share of a column's variance that the columns before it leave unexplained.
-    """
-    d = len(correlations)
-    factor = np.zeros((d, d))
-    for i in range(d):
-        row = correlations[i, :i].copy()
-        if i:
-            row = solve_triangular(factor[:i, :i], row, lower=True, check_finite=False)
-        pivot = correlations[i, i] - row @ row
-        if pivot < _NEARLY_COLLINEAR:
-            return factor, i
-        factor[i, :i], factor[i, i] = row, np.sqrt(pivot)
-    return factor, d
 
 
 class _Referee:
@@ -454,7 +391,8 @@ class _Pairs:
             entropies, steepness = _entropies(residuals, scratch)
             leads += sign * entropies
             doubt += steepness * scale  # a residual is as much less exact as it was stretched
-        return leads, _MARGIN * doubt
+        # Where the slope is 0, the curvature counts.
+        return leads, _MARGIN * doubt + 4 * (_K1 + _K2) * (_MARGIN * scale) ** 2
 
 
 def _entropies(values: np.ndarray, scratch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
