@@ -13,6 +13,10 @@ if not workflow.overwrite_configfiles:
 report: "report/workflow.rst"
 
 
+onstart:
+    calm_scheduler(workflow.scheduler)
+
+
 include: "rules/common.smk"
 include: "rules/data.smk"
 include: "rules/graphs.smk"

@@ -11,7 +11,7 @@ from tabpet.analysis.names import TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.config import INSTANT_GRAPHS, load_settings
 from tabpet.errors import TabpetError
-from tabpet.workflow import export_environment
+from tabpet.workflow import calm_scheduler, export_environment
 
 
 def find_catalog(path):

@@ -5,6 +5,7 @@ import logging
 import os
 import platform
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,25 @@ def exported_checkpoint_seconds() -> float | None:
     """Seconds between two checkpoints of training; None for no checkpoints."""
     seconds = os.environ[CHECKPOINT_VARIABLE]
     return float(seconds) if seconds else None
+
+
+def calm_scheduler(scheduler: Any) -> None:
+    """Let one re-evaluation of Snakemake's queue be planned at a time.
+
+    Snakemake 9 plans another one after every look at the queue, those that were planned included,
+    so looks multiply with finished jobs until they fill a core that the jobs could use.
+    """
+    plan = getattr(scheduler, "_schedule_reevalutation", None)
+    if plan is None:  # a version that does it in another way
+        return
+    planned = threading.Lock()
+
+    def plan_once(delay: float) -> None:
+        if planned.acquire(blocking=False):
+            plan(delay)
+            threading.Timer(delay, planned.release).start()
+
+    scheduler._schedule_reevalutation = plan_once
 
 
 @contextlib.contextmanager
