@@ -41,7 +41,9 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
     for penalty in sorted(settings.lambdas):
         progress = _Progress(keeps_iterates=used is None)
         try:
-            minimise(covariance, penalty, settings, budget, progress)
+            # A line search may try weights whose exponential overflows, and turns back.
+            with np.errstate(over="ignore", invalid="ignore"):
+                minimise(covariance, penalty, settings, budget, progress)
         except BudgetSpent:
             status = "timeout"
             reason = f"the budget ended at lambda {penalty:g}, {progress.evaluations} evaluations"
