@@ -51,15 +51,17 @@ def calm_scheduler(scheduler: Any) -> None:
     Snakemake 9 plans another one after every look at the queue, those that were planned included,
     so looks multiply with finished jobs until they fill a core that the jobs could use.
     """
-    plan = getattr(scheduler, "_schedule_reevalutation", None)
-    if plan is None:  # a version that does it in another way
-        return
+    if not (hasattr(scheduler, "_schedule_reevalutation") and hasattr(scheduler, "_open_jobs")):
+        return  # a version that does it in another way
     planned = threading.Lock()
+
+    def look() -> None:
+        planned.release()  # first, so that this look can plan the next one
+        scheduler._open_jobs.release()
 
     def plan_once(delay: float) -> None:
         if planned.acquire(blocking=False):
-            plan(delay)
-            threading.Timer(delay, planned.release).start()
+            threading.Timer(delay, look).start()
 
     scheduler._schedule_reevalutation = plan_once
 
