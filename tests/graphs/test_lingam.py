@@ -82,6 +82,18 @@ def test_ties_are_broken_as_lingam_does():
     assert n_compared > 50
 
 
+def test_columns_that_can_be_exchanged_are_ties_as_well():
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        half = rng.integers(0, 2, size=(int(rng.integers(40, 80)), 5)).astype(float)
+        values = np.vstack([half, half[:, ::-1]])
+        values = (values - values.mean(axis=0)) / values.std(axis=0)
+        expected = lingam.DirectLiNGAM()
+        expected.fit(values)
+        found = FastDirectLiNGAM()._find_order(values)
+        assert found == [int(one) for one in expected.causal_order_]
+
+
 def test_nearly_alike_columns_that_are_not_alike_in_a_chain():
     rng = np.random.default_rng(0)
     first, *steps = rng.normal(size=(4, 200))

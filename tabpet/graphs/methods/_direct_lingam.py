@@ -19,8 +19,9 @@ from tabpet.graphs.methods._regressions import Regressions
 # A node whose residual keeps less than this share of its variance is a linear combination of the
 # nodes before it (the last level of a one-hot group, a copied column); what is left is rounding.
 _DETERMINED = 1e-10
-# Penalties this close are equal but for rounding.
+# Penalties this close, or as close in the leads they are made of, are equal but for rounding.
 _CLOSE = 1e-9
+_LEAD_ROUNDING = 1e-14
 # Error of a mean over float32 values of size 1, about 8 units in the last place. On the paper's
 # tables the error of a lead, divided by its slope, is at most a quarter of this.
 _MARGIN = 5e-7
@@ -312,9 +313,14 @@ class _Step:
         """Those of the finalists whose penalties in float64 are equal but for rounding."""
         penalties = np.full(len(finalists), np.inf)
         for one in np.argsort(self._lowest[finalists], kind="stable"):
-            limit = penalties.min() * (1 + _CLOSE) + 1e-24
+            limit = self._equal_up_to(penalties.min())
             penalties[one] = self._exact_penalty(int(finalists[one]), limit)
-        return finalists[penalties <= penalties.min() * (1 + _CLOSE) + 1e-24]
+        return finalists[penalties <= self._equal_up_to(penalties.min())]
+
+    def _equal_up_to(self, penalty: float) -> float:
+        """The largest penalty that rounding can make of an equal one."""
+        by_leads = 2 * np.sqrt(penalty * self._weights.sum()) * _LEAD_ROUNDING
+        return float(penalty * (1 + _CLOSE) + by_leads + 1e-24)
 
     def _exact_penalty(self, one: int, limit: float) -> float:
         """The penalty of a candidate in float64, or infinity once it is above the limit."""
