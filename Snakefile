@@ -30,3 +30,5 @@ rule all:
     default_target: True
     input:
         all_targets(),
+    message:
+        "everything that the settings ask for is there"

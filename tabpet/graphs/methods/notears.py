@@ -30,6 +30,8 @@ class _Progress:
         self.weights = _join(halves, int(np.sqrt(len(halves) / 2)))
 
 
+# A line search may try weights whose exponential overflows, and turns back.
+@np.errstate(over="ignore", invalid="ignore")
 def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budget) -> Estimate:
     """Take the smallest lambda whose thresholded weights form a DAG."""
     covariance = _covariance(values)
@@ -41,9 +43,7 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
     for penalty in sorted(settings.lambdas):
         progress = _Progress(keeps_iterates=used is None)
         try:
-            # A line search may try weights whose exponential overflows, and turns back.
-            with np.errstate(over="ignore", invalid="ignore"):
-                minimise(covariance, penalty, settings, budget, progress)
+            minimise(covariance, penalty, settings, budget, progress)
         except BudgetSpent:
             status = "timeout"
             reason = f"the budget ended at lambda {penalty:g}, {progress.evaluations} evaluations"
@@ -75,7 +75,8 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
         "tried": tried,
     }
     if status == "ok" and used and not used["converged"]:
-        warnings.append(f"not converged: h is {used['h']}, above {settings.h_tol:g}")
+        h = "infinite" if used["h"] is None else f"{used['h']:.2g}"
+        warnings.append(f"not converged: h is {h}, above {settings.h_tol:g}")
     if not is_acyclic(weights):
         # NOTE[PAPER]: what happens when no lambda gives a DAG is not said; the weakest edges go.
         n_before = np.count_nonzero(weights)
