@@ -15,6 +15,15 @@ report: "report/workflow.rst"
 
 onstart:
     calm_scheduler(workflow.scheduler)
+    export_retries(workflow.execution_settings.retries)
+
+
+onsuccess:
+    say_how_it_ended()
+
+
+onerror:
+    say_how_it_ended()
 
 
 include: "rules/common.smk"

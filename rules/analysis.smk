@@ -17,7 +17,8 @@ rule collect_dataset:
         mem_mb=scaled(1000),
         runtime=scaled(10),
     params:
-        task=lambda wildcards: catalog[wildcards.dataset].task,
+        settings=lambda wildcards: collected_settings([wildcards.dataset]),
+        rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
     message:
         "collect the runs of {wildcards.dataset}"
     script:
@@ -103,7 +104,8 @@ rule collect_partial:
             for dataset in datasets
             for path in run_files(dataset)
         },
-        tasks={name: catalog[name].task for name in datasets},
+        settings=collected_settings(datasets),
+        rows=[catalog[name].model_dump(mode="json") for name in datasets],
         graphs=graph_files("graphs", "json"),
         splits=[path for path in split_files() if path.endswith(".json")],
     message:

@@ -9,9 +9,18 @@ from snakemake.exceptions import WorkflowError
 from tabpet.analysis.captions import FIGURES, figure_files
 from tabpet.analysis.names import TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import INSTANT_GRAPHS, load_settings
+from tabpet.config import load_settings
 from tabpet.errors import TabpetError
-from tabpet.workflow import calm_scheduler, export_environment
+from tabpet.plan import (
+    RunCell,
+    member_alphas,
+    planned_cells,
+    run_settings,
+    split_encoding_name,
+)
+from tabpet.resources import training_megabytes, training_minutes
+from tabpet.state import describe_end, recorded_alphas
+from tabpet.workflow import calm_scheduler, export_environment, export_retries
 
 
 def find_catalog(path):
@@ -78,52 +87,85 @@ def method_settings(wildcards):
     return chosen
 
 
-def graph_seconds(wildcards):
-    """The time budget of one graph; none for those that do not look at the clock."""
-    return None if wildcards.graph in INSTANT_GRAPHS else settings.graph_seconds
-
-
-def encoding_graph(wildcards):
-    """The graph behind an encoding: that of its name, less a control's suffix."""
-    return wildcards.encoding.partition("-")[0]
+def encoding_file(extension):
+    """A file of the graph's encoding behind an encoding or a control of it."""
+    return lambda wildcards: (
+        f"results/encodings/{wildcards.dataset}/split{wildcards.split}/"
+        f"{split_encoding_name(wildcards.encoding)[0]}.{extension}"
+    )
 
 
 def run_files(dataset):
     """Every run of one dataset: a file per split, learner, encoding and seed."""
-    cells = [
-        (model, encoding)
-        for model in settings.models
-        for encoding in settings.encodings_of(model)
-    ]
-    cells += [(learner, "tuned") for learner in settings.learners]
-    cells += [(reference, "default") for reference in settings.references]
-    return [
-        f"results/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet"
-        for split in settings.splits
-        for model, encoding in cells
-        for seed in settings.seeds
-    ]
+    return [str(cell.run) for cell in planned_cells(settings, [dataset])]
+
+
+def settings_behind(dataset, model, encoding):
+    """The settings that decide a run."""
+    return run_settings(settings, catalog[dataset], model, encoding)
+
+
+def trained_alphas(wildcards):
+    """The alphas of a cell: those of the config, and what its run file has with these settings.
+
+    So one that is taken out of the config is no reason to train, and one that is added is.
+    """
+    cell = RunCell(
+        wildcards.dataset,
+        int(wildcards.split),
+        wildcards.model,
+        wildcards.encoding,
+        int(wildcards.seed),
+    )
+    made_with = settings_behind(cell.dataset, cell.model, cell.encoding)
+    wanted = member_alphas(cell.encoding, settings.alphas)
+    return sorted({*wanted, *recorded_alphas(cell.run, made_with)})
 
 
 def training_memory(wildcards, attempt):
-    """Memory in MB: tokens of all alphas, and SAINT's row block, whose weights grow as d squared."""
-    features = catalog[wildcards.dataset].n_features or 100
-    tokens = 3000 + 20 * features
-    row_block = (
-        int((32 * (features + 1)) ** 2 * 12 * 20 / 1e6)
-        if wildcards.model == "saint"
-        else 0
+    """Memory in MB, by the model's settings and the table's width."""
+    return training_megabytes(
+        settings,
+        catalog[wildcards.dataset],
+        wildcards.model,
+        wildcards.encoding,
+        attempt,
     )
-    return (tokens + row_block) * 2 ** (attempt - 1)
 
 
 def training_runtime(wildcards, attempt):
-    """Minutes: the time limit if there is one, else up to a day by rows; doubles when tried again."""
-    rows = catalog[wildcards.dataset].n_rows or 10_000
-    minutes = 60 + min(rows, 50_000) / 50_000 * 1380
-    if settings.training.max_seconds:
-        minutes = settings.training.max_seconds / 60 + 30
-    return int(minutes) * 2 ** (attempt - 1)
+    """Minutes, by the time limit or the table's rows."""
+    return training_minutes(settings, catalog[wildcards.dataset], attempt)
+
+
+def this_attempt(wildcards, attempt):
+    """Which try of the job this is: the script of its last one makes a failure a row."""
+    return attempt
+
+
+def collected_settings(names):
+    """What decides which runs are collected, and as what, for some datasets."""
+    kept = {
+        "splits",
+        "graphs",
+        "controls",
+        "model_encodings",
+        "seeds",
+        "models",
+        "alphas",
+        "model_settings",
+        "training",
+        "learners",
+        "references",
+        "trees",
+    }
+    return {**settings.model_dump(mode="json", include=kept), "datasets": names}
+
+
+def say_how_it_ended():
+    """What failed and why, what was cut short, and what to type next."""
+    if text := describe_end(settings, datasets):
+        print(f"\n{text}\n", file=sys.stderr)
 
 
 def has_runs():

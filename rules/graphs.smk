@@ -18,10 +18,10 @@ rule estimate_graph:
     resources:
         mem_mb=scaled(4000),
         runtime=scaled(int(settings.graph_seconds / 60) + 10),
+        attempt=this_attempt,
     params:
         nodes=settings.nodes.model_dump(mode="json"),
         method=method_settings,
-        seconds=graph_seconds,
     message:
         "estimate the {wildcards.graph} graph of {wildcards.dataset}, split {wildcards.split}"
     script:

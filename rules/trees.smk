@@ -19,10 +19,11 @@ rule tune_trees:
         mem_mb=scaled(4000),
         runtime=scaled(int((settings.trees.max_seconds or 43200) / 60) + 15),
         gpu=int(settings.trees.device == "cuda"),
+        attempt=this_attempt,
     params:
-        trees=settings.trees.model_dump(mode="json"),
-        # Not an output: snakemake deletes those of a killed job, and the search goes on from here.
-        journal="results/journals/{dataset}/split{split}/{learner}/seed{seed}.log",
+        settings=lambda wildcards: settings_behind(
+            wildcards.dataset, wildcards.learner, "tuned"
+        ),
     message:
         "tune {wildcards.learner} on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
     script:
@@ -46,8 +47,11 @@ rule fit_reference:
         mem_mb=scaled(4000),
         runtime=scaled(60),
         gpu=int(settings.trees.device == "cuda"),
+        attempt=this_attempt,
     params:
-        trees=lambda wildcards: settings.trees.used_by(wildcards.reference),
+        settings=lambda wildcards: settings_behind(
+            wildcards.dataset, wildcards.reference, "default"
+        ),
     message:
         "fit {wildcards.reference} without tuning on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
     script:

@@ -14,6 +14,8 @@ from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
 from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
+from tabpet.retry import retry
+from tabpet.state import newer_runs
 from tabpet.training.command import train
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ app = typer.Typer(
 )
 console = Console()
 app.command()(train)
+app.command()(retry)
 
 
 @app.command()
@@ -95,21 +98,53 @@ def summary(
     """Print the main result of a run in a few lines, and where the details are."""
     from tabpet.analysis.results import read_table
 
-    tables = results / "tables"
-    if not (tables / "datasets.csv").is_file():
-        raise TabpetError(
-            f"There is no {tables / 'datasets.csv'}: run `snakemake --cores all` first."
-        )
+    place = _newest_summary(results)
+    tables = place / "tables"
     datasets = read_table(tables / "datasets.csv")
     if datasets is None:
         console.print("No dataset has been prepared.")
     else:
-        _print_datasets(datasets, results)
+        _print_datasets(datasets, place)
     graphs = read_table(tables / "graphs.csv") if (tables / "graphs.csv").is_file() else None
     if graphs is not None:
-        _print_graphs(graphs, results)
-    if (results / "summary" / "headline.json").is_file():
-        _print_headline(read_json(results / "summary" / "headline.json"), results)
+        _print_graphs(graphs, place)
+    headline = place / "summary" / "headline.json"
+    if headline.is_file():
+        _print_headline(read_json(headline), place)
+    _print_age(results, headline)
+
+
+def _newest_summary(results: Path) -> Path:
+    """The results folder itself, or `partial` in it where that was made later."""
+    made = {
+        place: max(
+            path.stat().st_mtime
+            for path in (place / "tables/datasets.csv", place / "summary/headline.json")
+            if path.is_file()
+        )
+        for place in (results, results / "partial")
+        if (place / "tables/datasets.csv").is_file()
+    }
+    if made:
+        return max(made, key=lambda place: made[place])
+    if runs := newer_runs(results):
+        raise TabpetError(
+            f"{results} holds {runs} run files and no summary of them: "
+            "`snakemake partial --cores all` makes one of what is there."
+        )
+    raise TabpetError(
+        f"There is no {results / 'tables/datasets.csv'}: run `snakemake --cores all` first."
+    )
+
+
+def _print_age(results: Path, headline: Path) -> None:
+    """Say so where runs are newer than what was printed."""
+    newer = newer_runs(results, headline if headline.is_file() else None)
+    if newer:
+        console.print(
+            f"\n[bold]This is not the latest:[/] {newer} run files are newer. `snakemake` brings "
+            "it up to date, or `snakemake partial` with what is there."
+        )
 
 
 def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:

@@ -315,9 +315,11 @@ class TrainingSettings(Section):
     def experiment_fields(self) -> dict[str, Any]:
         """The part that decides what a run gives, as plain JSON values.
 
-        Saving the state of training changes no result, so it must not make one out of date.
+        Saving the state of training changes no result, so it must not make one out of date; what
+        a time limit cut short is labelled by itself.
         """
-        return self.model_dump(mode="json", exclude={"checkpoint", "checkpoint_seconds"})
+        aside = {"checkpoint", "checkpoint_seconds", "max_seconds"}
+        return self.model_dump(mode="json", exclude=aside)
 
 
 class TreeSettings(Section):
@@ -352,6 +354,10 @@ class TreeSettings(Section):
     prune: bool = Field(False, description="End trials early that are worse than the median.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where trees are grown.")
 
+    def experiment_fields(self) -> dict[str, Any]:
+        """The settings that decide a search, as plain JSON values; a time limit is none."""
+        return self.model_dump(mode="json", exclude={"max_seconds"})
+
     def used_by(self, reference: ReferenceName) -> dict[str, Any]:
         """The settings that decide an untuned reference."""
         used = {"balanced"}
@@ -366,7 +372,9 @@ class AnalysisSettings(Section):
     """How runs become conclusions."""
 
     main_encoding: str = Field(
-        "spearman", description="Encoding that stands for Tab-PET in the main tables."
+        "spearman",
+        description="Encoding that stands for Tab-PET in the main tables and the verdict; the "
+        "first of `graphs` unless it is set.",
     )
     level: float = Field(0.05, gt=0, lt=1, description="Level of tests and intervals.")
     rope: float = Field(
@@ -403,7 +411,7 @@ class Settings(Section):
     )
     nodes: NodeSettings = Field(NodeSettings(), description="What graphs are estimated on.")
     graphs: list[GraphName] = Field(
-        ["pearson", "spearman", "chow_liu", "lingam", "notears"],
+        ["spearman", "pearson", "chow_liu", "lingam", "notears"],
         description="Graph estimators to run; each gives an encoding of its name.",
     )
     graph_seconds: float = Field(
@@ -484,6 +492,36 @@ class Settings(Section):
                     f"model_encodings of {model} lists {unknown}, which are neither in `graphs` "
                     "nor in `controls`"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _first_graph_is_main(self) -> "Settings":
+        if self.graphs and "main_encoding" not in self.analysis.model_fields_set:
+            main = self.analysis.model_copy(update={"main_encoding": self.graphs[0]})
+            self.__dict__["analysis"] = main  # still loading: the settings are not frozen yet
+        return self
+
+    @model_validator(mode="after")
+    def _can_give_an_answer(self) -> "Settings":
+        """What could only train for nothing is refused before anything is trained."""
+        for model in self.models:
+            if not self.encodings_of(model):
+                raise ValueError(
+                    f"{model} would be trained without any encoding, so there is nothing to "
+                    "compare: list a graph, for example `graphs: [spearman]`, or set `models: []` "
+                    "to run no transformers"
+                )
+        if self.models and not any(alpha > 0 for alpha in self.alphas):
+            raise ValueError(
+                f"alphas is {self.alphas}, but 0 is the model without encodings: add a scale to "
+                "compare it with, for example `alphas: [0.2, 1, 5]`"
+            )
+        main = self.analysis.main_encoding
+        if self.models and main not in self.encodings:
+            raise ValueError(
+                f"analysis.main_encoding is {main!r}, which is not among the encodings of this run "
+                f"({', '.join(self.encodings)}): name one of these"
+            )
         return self
 
     @model_validator(mode="after")

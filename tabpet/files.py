@@ -1,6 +1,7 @@
 """Reading and writing files so that a killed job or a full disk never leaves half a file behind."""
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,12 @@ def write_text(text: str, path: Path) -> None:
 def write_json(content: Any, path: Path) -> None:
     """Write JSON that a person can read, whole or not at all; NaN is refused."""
     write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def file_digest(path: Path) -> str:
+    """Sixteen hexadecimal digits that stand for the content of a file."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def read_json(path: Path) -> Any:

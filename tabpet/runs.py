@@ -5,7 +5,7 @@ tuned trees and plain references one row with no alpha.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +15,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tabpet.files import write_parquet
+from tabpet.errors import TabpetError
+from tabpet.files import file_digest, write_parquet
 
-Status = Literal["ok", "skipped", "timeout", "oom", "error"]
+# The last two are given by collecting: a file of other settings or inputs, and none at all.
+Status = Literal["ok", "skipped", "timeout", "oom", "error", "outdated", "missing"]
 Task = Literal["classification", "regression"]
+# The graph behind an encoding: found, without any edge, cut by its time limit, or none at all.
+GraphState = Literal["ok", "empty", "cut", "failed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 METRICS: dict[str, str] = {"classification": "balanced_accuracy", "regression": "rmse"}
-TUNED, DEFAULT = "tuned", "default"  # in the place of an encoding, for learners without tokens
 
 SCHEMA = pa.schema(
     [
@@ -40,13 +43,16 @@ SCHEMA = pa.schema(
         ("seconds", pa.float64()),
         ("n_parameters", pa.int64()),
         ("d_pe", pa.int64()),
+        ("graph_state", pa.string()),
         ("device", pa.string()),
         ("status", pa.string()),
         ("reason", pa.string()),
         ("parameters", pa.string()),
         ("versions", pa.string()),
+        ("provenance", pa.string()),
     ]
 )
+_JSON_COLUMNS = ("parameters", "versions", "provenance")
 
 
 @dataclass(frozen=True)
@@ -67,11 +73,13 @@ class Run:
     seconds: float | None = None  # of the whole job that made the row
     n_parameters: int | None = None
     d_pe: int | None = None
+    graph_state: GraphState | None = None
     device: str | None = None
     status: Status = "ok"
     reason: str | None = None
     parameters: dict[str, Any] | None = None  # chosen hyperparameters, where there is a choice
     versions: dict[str, str] = field(default_factory=dict)
+    provenance: dict[str, Any] | None = None  # the settings and inputs it was made with
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
@@ -85,7 +93,7 @@ class Run:
         """The row as it stands in the file."""
         row = asdict(self)
         row["metric"] = METRICS[self.task]
-        for name in ("parameters", "versions"):
+        for name in _JSON_COLUMNS:
             row[name] = json.dumps(row[name], sort_keys=True) if row[name] is not None else None
         return row
 
@@ -108,6 +116,24 @@ def read_runs(path: Path) -> pd.DataFrame:
     return pq.read_table(path, schema=SCHEMA).to_pandas(types_mapper=_NULLABLE.get)
 
 
+def stored_runs(path: Path) -> list[Run]:
+    """The runs of a file as objects."""
+    import pyarrow.parquet as pq
+
+    runs = []
+    for row in pq.read_table(path, schema=SCHEMA).to_pylist():
+        del row["metric"]
+        row |= {name: json.loads(row[name]) for name in _JSON_COLUMNS if row[name] is not None}
+        runs.append(Run(**row))
+    return runs
+
+
+def make_provenance(settings: Mapping[str, Any], inputs: Mapping[str, Path]) -> dict[str, Any]:
+    """What a run is made with: its settings, and a digest of every input that exists."""
+    digests = {name: file_digest(path) for name, path in inputs.items() if Path(path).is_file()}
+    return {"settings": dict(settings), "inputs": digests}
+
+
 def used_versions(*packages: str) -> dict[str, str]:
     """Versions of tabpet and of the packages that a run stands on."""
     return {name: version(name) for name in ("tabpet", *packages)}
@@ -117,6 +143,16 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error of Python or of a library says that there is no memory left."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether another try may help: memory was short, a device was lost, a file system failed."""
+    # What could not be written is a TabpetError with the system's own error as its cause.
+    cause = error.__cause__ if isinstance(error, TabpetError) and error.__cause__ else error
+    if isinstance(cause, OSError):
+        return not isinstance(cause, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+    text = str(error).lower()
+    return is_out_of_memory(error) or any(words in text for words in _LOST_DEVICE)
 
 
 def score(task: str, truth: np.ndarray, predicted: np.ndarray) -> float:
@@ -139,6 +175,13 @@ _NO_MEMORY = (
     "can't allocate memory",
     "not enough memory",
     "out of memory",
+)
+_LOST_DEVICE = (
+    "cuda error",
+    "cuda driver error",
+    "cublas_status",
+    "cudnn_status",
+    "nccl",
 )
 # Integers that may be missing stay integers.
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.string(): pd.StringDtype("python")}

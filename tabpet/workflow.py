@@ -11,38 +11,56 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tabpet.config import FetchSettings, Settings
+from tabpet.config import FetchSettings, Section, Settings
 from tabpet.errors import TabpetError
 
-FETCH_VARIABLE = "TABPET_FETCH"
-CHECKPOINT_VARIABLE = "TABPET_CHECKPOINT"  # seconds between two; empty for none
+VARIABLE, RETRIES_VARIABLE = "TABPET_JOB", "TABPET_RETRIES"
+
+
+class JobSettings(Section):
+    """What reaches the scripts and is no part of the experiment.
+
+    It travels in the environment and not in `params`: more attempts, another mirror, a checkpoint
+    or a time limit must not make finished results out of date.
+    """
+
+    fetch: FetchSettings = FetchSettings()
+    checkpoint_seconds: float | None = None  # between two; None for no checkpoints
+    graph_seconds: float | None = None
+    training_seconds: float | None = None
+    tree_seconds: float | None = None
 
 
 def export_environment(root: Path, settings: Settings) -> None:
-    """Give the scripts of this run what is not part of the experiment.
+    """Give the scripts of this run what they need besides `params`.
 
-    They import the package of this checkout, in whichever environment they run. How to fetch and
-    whether to save the state of training travel here and not in `params`: more attempts, another
-    mirror or a checkpoint must not make finished results out of date.
+    They import the package of this checkout, in whichever environment they run.
     """
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(root), *filter(None, known)]))
-    os.environ[FETCH_VARIABLE] = settings.fetch.model_dump_json()
     training = settings.training
-    os.environ[CHECKPOINT_VARIABLE] = (
-        str(training.checkpoint_seconds) if training.checkpoint else ""
-    )
+    os.environ[VARIABLE] = JobSettings(
+        fetch=settings.fetch,
+        checkpoint_seconds=training.checkpoint_seconds if training.checkpoint else None,
+        graph_seconds=settings.graph_seconds,
+        training_seconds=training.max_seconds,
+        tree_seconds=settings.trees.max_seconds,
+    ).model_dump_json()
 
 
-def exported_fetch_settings() -> FetchSettings:
-    """The fetch settings that the Snakefile exported."""
-    return FetchSettings.model_validate_json(os.environ[FETCH_VARIABLE])
+def export_retries(retries: int) -> None:
+    """Tell all jobs how often a failed one is tried again; only the first process knows it."""
+    os.environ[RETRIES_VARIABLE] = str(retries)
 
 
-def exported_checkpoint_seconds() -> float | None:
-    """Seconds between two checkpoints of training; None for no checkpoints."""
-    seconds = os.environ[CHECKPOINT_VARIABLE]
-    return float(seconds) if seconds else None
+def exported_settings() -> JobSettings:
+    """What the Snakefile exported."""
+    return JobSettings.model_validate_json(os.environ[VARIABLE])
+
+
+def retries_left(attempt: int) -> int:
+    """How often a job that is in its `attempt`-th try will be tried again if it fails."""
+    return max(0, int(os.environ.get(RETRIES_VARIABLE, "0")) - (attempt - 1))
 
 
 def calm_scheduler(scheduler: Any) -> None:

@@ -48,6 +48,23 @@ BAD_CONFIGS = {
         {"datasets": ["a"], "prepare": {"max_missing": float("nan")}},
         "should be a finite number",
     ),
+    "main encoding that is not run": (
+        {"datasets": ["a"], "graphs": ["pearson"], "analysis": {"main_encoding": "spearman"}},
+        "analysis.main_encoding is 'spearman', which is not among the encodings of this run "
+        "(pearson)",
+    ),
+    "nothing to compare the model with": (
+        {"datasets": ["a"], "alphas": [0]},
+        "0 is the model without encodings: add a scale to compare it with",
+    ),
+    "transformers without a graph": (
+        {"datasets": ["a"], "graphs": []},
+        "ft_transformer would be trained without any encoding",
+    ),
+    "one transformer without an encoding": (
+        {"datasets": ["a"], "model_encodings": {"saint": []}},
+        "saint would be trained without any encoding",
+    ),
     "k out of order": (
         {"datasets": ["a"], "encoding": {"k_min": 5, "k_max": 3}},
         "k_min (5) is larger than k_max (3)",

@@ -24,6 +24,18 @@ def test_generated_files_are_up_to_date(path):
     assert path.read_text("utf-8") == generated_files()[path], "run `make docs`"
 
 
+def test_the_first_graph_is_the_main_encoding_unless_one_is_named():
+    def main(**settings):
+        return Settings.model_validate({"datasets": ["a"], **settings}).analysis.main_encoding
+
+    assert main() == "spearman"
+    assert main(graphs=["chow_liu", "spearman"]) == "chow_liu"
+    assert main(graphs=["chow_liu", "pc"], analysis={"main_encoding": "pc"}) == "pc"
+    assert main(graphs=["pc"], analysis={"level": 0.1}) == "pc"
+    # Without transformers there is no encoding to name.
+    assert main(graphs=[], models=[]) == "spearman"
+
+
 def test_every_setting_is_described():
     def undescribed(section):
         for name, field in section.model_fields.items():

@@ -5,11 +5,16 @@ Reads: its run files. Writes: `scores/{dataset}.parquet`.
 
 from pathlib import Path
 
-from tabpet.analysis.collect import gather_runs
+from tabpet.analysis.collect import collect_runs
+from tabpet.catalog import CatalogRow
+from tabpet.config import Settings
 from tabpet.files import write_parquet
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:
-    scores = gather_runs(snakemake.input, {snakemake.wildcards.dataset: snakemake.params.task})
+    rows = [CatalogRow.model_validate(row) for row in snakemake.params.rows]
+    scores = collect_runs(Settings.model_validate(snakemake.params.settings), rows)
     log.info("%d runs, %d not ok", len(scores), int((scores["status"] != "ok").sum()))
+    for reason in scores.loc[scores["status"] == "outdated", "reason"].unique():
+        log.warning("left out: %s", reason)
     write_parquet(scores, Path(snakemake.output[0]))

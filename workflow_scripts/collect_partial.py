@@ -1,12 +1,15 @@
-"""Collect the runs, graphs and splits that exist; a planned run without a file is a row `error`.
+"""Collect the runs, graphs and splits that exist; a planned run without a file is a row `missing`.
 
-Reads: run files, descriptions of graphs, encodings, cards and splits, as far as they are there.
-Writes: `partial/scores.parquet`, `partial/tables/graphs.csv`, `partial/tables/datasets.csv`.
+Reads: run files, descriptions of graphs, encodings, cards and splits, as far as they are there, and
+the logs of what is not. Writes: `partial/scores.parquet`, `partial/tables/graphs.csv`,
+`partial/tables/datasets.csv`.
 """
 
 from pathlib import Path
 
-from tabpet.analysis.collect import gather_runs
+from tabpet.analysis.collect import collect_runs
+from tabpet.catalog import CatalogRow
+from tabpet.config import Settings
 from tabpet.data.card import Card
 from tabpet.data.prepare import SplitInfo
 from tabpet.data.summary import tabulate_datasets
@@ -24,7 +27,8 @@ with run_job(snakemake) as log:
             "No run has finished yet, so there is nothing to show. Start them with "
             "`snakemake --keep-going`."
         )
-    scores = gather_runs(planned, snakemake.params.tasks)
+    rows = [CatalogRow.model_validate(row) for row in snakemake.params.rows]
+    scores = collect_runs(Settings.model_validate(snakemake.params.settings), rows)
 
     # A graph is shown when its encoding exists too, a split when its dataset's card does.
     encodings = {path: path.replace("/graphs/", "/encodings/") for path in snakemake.params.graphs}
@@ -35,10 +39,10 @@ with run_job(snakemake) as log:
     ]
     graphs = tabulate_graphs([graph for graph, _ in pairs], [encoding for _, encoding in pairs])
 
-    splits = [Path(path) for path in snakemake.params.splits if Path(path).is_file()]
-    cards = dict.fromkeys(path.with_name("card.json") for path in splits)
+    cards = {path: path.with_name("card.json") for path in map(Path, snakemake.params.splits)}
+    splits = [path for path, card in cards.items() if path.is_file() and card.is_file()]
     datasets = tabulate_datasets(
-        [Card.model_validate(read_json(path)) for path in cards],
+        [Card.model_validate(read_json(card)) for card in {cards[path]: None for path in splits}],
         [SplitInfo.model_validate(read_json(path)) for path in splits],
     )
 

@@ -7,15 +7,24 @@ from pathlib import Path
 
 from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
-from tabpet.runs import write_runs
+from tabpet.plan import DEFAULT, RunCell
+from tabpet.runs import make_provenance, write_runs
 from tabpet.trees.references import fit_reference
-from tabpet.workflow import run_job
+from tabpet.workflow import retries_left, run_job
 
 with run_job(snakemake) as log:
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
-    settings = TreeSettings.model_validate(snakemake.params.trees)
     name, seed = snakemake.wildcards.reference, int(snakemake.wildcards.seed)
-    run = fit_reference(split, name, seed, settings, snakemake.threads)
+    cell = RunCell(snakemake.wildcards.dataset, split.info.split, name, DEFAULT, seed)
+    run = fit_reference(
+        split,
+        name,
+        seed,
+        TreeSettings.model_validate(snakemake.params.settings),
+        snakemake.threads,
+        provenance=make_provenance(snakemake.params.settings, cell.inputs),
+        retries_left=retries_left(snakemake.resources.attempt),
+    )
     log.info("%s: validation %s, test %s", run.status, run.val_score, run.test_score)
     if run.reason:
         log.warning("%s", run.reason)

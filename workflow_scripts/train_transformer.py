@@ -1,8 +1,9 @@
 """Train all alphas of one cell: a dataset, split, model, encoding and seed.
 
-Reads: the prepared split and the encoding of a graph. Writes: a run per alpha, the learning curves
-and, where they are wanted, predictions of validation and test rows, all as Parquet. The state of
-training is saved beside the runs while the job lasts, if the settings say so.
+Reads: the prepared split, the encoding of a graph, and the journal if an earlier job left one: what
+it has with the same settings and inputs is not trained again. Writes: a run per alpha, the learning
+curves and the predictions of validation and test rows (without rows unless they are wanted), all as
+Parquet. The state of training is saved beside the runs while the job lasts, if the settings say so.
 """
 
 from pathlib import Path
@@ -11,39 +12,43 @@ import torch
 
 from tabpet.config import ModelSettings, TrainingSettings
 from tabpet.data.prepare import Split
+from tabpet.plan import RunCell
+from tabpet.runs import make_provenance
 from tabpet.training.cell import Cell, run_cell
 from tabpet.training.checkpoint import Checkpoint
-from tabpet.training.files import checkpoint_path, write_cell
+from tabpet.training.files import Journal, checkpoint_path, write_cell
 from tabpet.training.memory import keep_freed_memory
-from tabpet.workflow import exported_checkpoint_seconds, run_job
+from tabpet.workflow import exported_settings, retries_left, run_job
 
 with run_job(snakemake):
     torch.set_num_threads(snakemake.threads)
     keep_freed_memory()
-    names, params = snakemake.wildcards, snakemake.params
+    names, params, resources = snakemake.wildcards, snakemake.params, snakemake.resources
+    job = exported_settings()
+    place = RunCell(names.dataset, int(names.split), names.model, names.encoding, int(names.seed))
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
-    models = ModelSettings.model_validate({names.model: params.model})
+    models = ModelSettings.model_validate({names.model: params.settings["model"]})
+    training = {**params.settings["training"], "max_seconds": job.training_seconds}
     cell = Cell(
-        dataset=names.dataset,
-        split=int(names.split),
-        model=names.model,
-        encoding=names.encoding,
-        seed=int(names.seed),
+        **place.identity,
         alphas=tuple(params.alphas),
-        batch_size=params.batch_size,
+        batch_size=params.settings["batch_size"],
         model_settings=getattr(models, names.model),
-        training=TrainingSettings.model_validate(params.training),
+        training=TrainingSettings.model_validate(training),
     )
     run = Path(snakemake.output.run)
-    seconds = exported_checkpoint_seconds()
-    checkpoint = Checkpoint() if seconds is None else Checkpoint(checkpoint_path(run), seconds)
-    encoding = (Path(snakemake.input.encoding), Path(snakemake.input.encoding_info))
-    result = run_cell(cell, split, encoding, checkpoint=checkpoint)
-    predictions = snakemake.output.get("predictions")
-    write_cell(
-        result,
-        run,
-        Path(snakemake.output.curves),
-        Path(predictions[0]) if predictions else None,
+    checkpoint = Checkpoint()
+    if job.checkpoint_seconds is not None:
+        checkpoint = Checkpoint(checkpoint_path(run), job.checkpoint_seconds)
+    result = run_cell(
+        cell,
+        split,
+        (Path(snakemake.input.encoding), Path(snakemake.input.encoding_info)),
+        checkpoint=checkpoint,
+        journal=Journal(place.journal),
+        provenance=make_provenance(params.settings, place.inputs),
+        memory_mb=resources.mem_mb,
+        retries_left=retries_left(resources.attempt),
     )
+    write_cell(result, run)
     checkpoint.delete_groups()

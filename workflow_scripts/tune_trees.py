@@ -9,16 +9,27 @@ from pathlib import Path
 from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.files import write_parquet
-from tabpet.runs import write_runs
+from tabpet.plan import TUNED, RunCell
+from tabpet.runs import make_provenance, write_runs
 from tabpet.trees.tuning import tune_trees
-from tabpet.workflow import run_job
+from tabpet.workflow import exported_settings, retries_left, run_job
 
 with run_job(snakemake) as log:
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
-    settings = TreeSettings.model_validate(snakemake.params.trees)
     learner, seed = snakemake.wildcards.learner, int(snakemake.wildcards.seed)
-    journal = Path(snakemake.params.journal)
-    run, trials = tune_trees(split, learner, seed, settings, journal, snakemake.threads)
+    cell = RunCell(snakemake.wildcards.dataset, split.info.split, learner, TUNED, seed)
+    job = exported_settings()
+    settings = {**snakemake.params.settings, "max_seconds": job.tree_seconds}
+    run, trials = tune_trees(
+        split,
+        learner,
+        seed,
+        TreeSettings.model_validate(settings),
+        cell.journal,
+        snakemake.threads,
+        provenance=make_provenance(snakemake.params.settings, cell.inputs),
+        retries_left=retries_left(snakemake.resources.attempt),
+    )
     log.info("%s: validation %s, test %s", run.status, run.val_score, run.test_score)
     if run.reason:
         log.warning("%s", run.reason)

@@ -1,29 +1,56 @@
-"""From run files to one table of scores, in which nothing that was planned is silently missing."""
+"""From run files to one table of scores, in which nothing that was planned is silently missing.
 
-import re
-from collections.abc import Iterable, Mapping
+A run is taken only if it was made with the settings of the config and from the inputs that are
+there now; one of other settings is a row `outdated`, and a cell without a file a row `missing`.
+"""
+
+import json
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from tabpet.catalog import CatalogRow
+from tabpet.config import Settings
 from tabpet.errors import TabpetError
-from tabpet.runs import Run, read_runs, runs_frame
-
-RUN_FILE = re.compile(
-    r"runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/(?P<encoding>[^/]+)/"
-    r"seed(?P<seed>\d+)\.parquet$"
+from tabpet.files import file_digest
+from tabpet.plan import (
+    DEFAULT,
+    TUNED,
+    RunCell,
+    describe_differences,
+    member_alphas,
+    planned_cells,
+    run_settings,
 )
-NO_FILE = "no run file: its job failed or has not run"
+from tabpet.runs import Run, read_runs, runs_frame
+from tabpet.state import why_missing
+
+RETRY = "`tabpet retry --status outdated` and the same snakemake call repeat it"
 
 
-def gather_runs(planned: Iterable[Path], tasks: Mapping[str, str]) -> pd.DataFrame:
-    """All rows of the planned run files, in that order; a file that is missing is a row `error`."""
-    frames = [
-        read_run_file(path) if path.is_file() else runs_frame([_missing_run(path, tasks)])
-        for path in map(Path, planned)
-    ]
+def collect_runs(
+    settings: Settings, rows: Iterable[CatalogRow], folder: Path = Path()
+) -> pd.DataFrame:
+    """The rows of every planned cell of some datasets, in the order of the plan."""
+    digest = cache(file_digest)
+    frames = []
+    for row in rows:
+        for cell in planned_cells(settings, [row.name]):
+            if not (folder / cell.run).is_file():
+                frames.append(_note(cell, row, "missing", why_missing(cell, folder)))
+                continue
+            frame = read_run_file(folder / cell.run)
+            wanted = run_settings(settings, row, cell.model, cell.encoding)
+            inputs = {name: folder / path for name, path in cell.inputs.items()}
+            digests = {name: digest(path) for name, path in inputs.items() if path.is_file()}
+            if difference := _difference(frame, {"settings": wanted, "inputs": digests}):
+                frames.append(_note(cell, row, "outdated", f"{difference}; {RETRY}"))
+                continue
+            frames += _of_alphas(frame, cell, row, settings)
     return pd.concat(frames, ignore_index=True) if frames else runs_frame([])
 
 
@@ -41,7 +68,7 @@ def read_run_file(path: Path) -> pd.DataFrame:
         raise TabpetError(
             f"{path} can't be read as a run file ({error}). Delete it and run again."
         ) from None
-    for name, value in run_identity(path).items():
+    for name, value in RunCell.parse(path).identity.items():
         found = set(frame[name])
         if found != {value}:
             listed = ", ".join(sorted(map(str, found))) or "nothing"
@@ -54,18 +81,43 @@ def read_run_file(path: Path) -> pd.DataFrame:
     return frame
 
 
-def run_identity(path: Path) -> dict[str, Any]:
-    """Dataset, split, model, encoding and seed, as the path of a run file names them."""
-    match = RUN_FILE.search(Path(path).as_posix())
-    if match is None:
-        raise TabpetError(
-            f"{path} is not a run file: expected "
-            "runs/<dataset>/split<split>/<model>/<encoding>/seed<seed>.parquet."
-        )
-    identity: dict[str, Any] = match.groupdict()
-    return identity | {"split": int(identity["split"]), "seed": int(identity["seed"])}
+def _difference(frame: pd.DataFrame, wanted: dict[str, Any]) -> str:
+    """How a run file differs from what the config asks for now; empty where it does not."""
+    for text in frame["provenance"].unique():
+        if pd.isna(text):
+            return "no record of the settings it was made with"
+        made = json.loads(text)
+        if found := describe_differences(made["settings"], wanted["settings"]):
+            return f"made with other settings ({found})"
+        # An input that is gone or not yet made again can't be compared.
+        changed = [
+            name
+            for name, digest in wanted["inputs"].items()
+            if made["inputs"].get(name, digest) != digest
+        ]
+        if changed:
+            return f"made from another {' and '.join(changed)}"
+    return ""
 
 
-def _missing_run(path: Path, tasks: Mapping[str, str]) -> Run:
-    identity = run_identity(path)
-    return Run(**identity, task=tasks[identity["dataset"]], status="error", reason=NO_FILE)
+def _of_alphas(
+    frame: pd.DataFrame, cell: RunCell, row: CatalogRow, settings: Settings
+) -> list[pd.DataFrame]:
+    """The rows of the alphas that are wanted now, and a row for each that is not trained yet."""
+    if cell.encoding in (TUNED, DEFAULT):
+        return [frame]
+    wanted = member_alphas(cell.encoding, settings.alphas)
+    missing = [alpha for alpha in wanted if alpha not in set(frame["alpha"])]
+    notes = [
+        _note(cell, row, "missing", f"alpha {alpha:g} has not been trained", alpha)
+        for alpha in missing
+    ]
+    return [frame[frame["alpha"].isin(wanted)], *notes]
+
+
+def _note(
+    cell: RunCell, row: CatalogRow, status: Any, reason: str, alpha: float | None = None
+) -> pd.DataFrame:
+    """A row in the place of a result."""
+    note = Run(**cell.identity, task=row.task, status=status, reason=reason, alpha=alpha)
+    return runs_frame([note])

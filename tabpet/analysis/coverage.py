@@ -5,21 +5,22 @@ from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.collect import NO_FILE
 from tabpet.analysis.names import MODELS, TABLES, TRANSFORMERS, encoding_name
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Part, Table, make_part, number_text
-from tabpet.runs import DEFAULT, STATUSES, TUNED
+from tabpet.plan import DEFAULT, TUNED
+from tabpet.runs import STATUSES
 
 JOB = ["dataset", "split", "model", "encoding", "seed"]
 CELL = JOB[:-1]
-MISSING = "missing"  # a run file that does not exist
-OUTCOMES = (*STATUSES, MISSING)
+NO_GRAPH = "no graph"  # skipped, because there is no graph to encode
+OUTCOMES = (*STATUSES[:2], NO_GRAPH, *STATUSES[2:])
 
 
 def job_outcomes(scores: pd.DataFrame) -> pd.DataFrame:
     """A line per job (run file): its first outcome that is not ok, the reason, and its seconds."""
-    outcome = scores["status"].mask(scores["reason"].eq(NO_FILE).fillna(False), MISSING)
+    no_graph = (scores["status"] == "skipped") & (scores["graph_state"] == "failed").fillna(False)
+    outcome = scores["status"].mask(no_graph, NO_GRAPH)
     trouble = scores.assign(outcome=outcome, calm=outcome == "ok").sort_values(
         "calm", kind="stable"
     )
@@ -27,7 +28,8 @@ def job_outcomes(scores: pd.DataFrame) -> pd.DataFrame:
         task=("task", "first"),
         outcome=("outcome", "first"),
         reason=("reason", "first"),
-        seconds=("seconds", "max"),  # all rows of a file have the seconds of the whole job
+        # All rows of a job have its seconds; a file may hold alphas of several jobs.
+        seconds=("seconds", lambda seconds: seconds.drop_duplicates().sum(min_count=1)),
     )
     order = scores[JOB].drop_duplicates()
     return order.merge(jobs.reset_index(), on=JOB, how="left")
@@ -59,8 +61,9 @@ def coverage_table(results: Results) -> Table:
     cells.loc["all"] = ["", "", *total[2:]]
     caption = (
         "A job is one dataset, split, model, encoding and seed. Complete: datasets whose jobs all "
-        "ended well. Timeout: cut short, the best state so far is scored and used. Missing: there "
-        "is no run file. Skipped: the model can't be used on the dataset."
+        "ended well. Timeout: cut short, the best state so far is scored and used. Skipped: the "
+        "model can't be used on the dataset. No graph: its estimator failed or had no time. "
+        "Outdated: made with other settings or inputs, left out. Missing: there is no run file."
     )
     return Table(name, TABLES[name], caption, data, (Part(cells, footer=1),))
 
@@ -105,7 +108,7 @@ def _stage_rows(results: Results) -> Iterator[dict[str, Any]]:
         for method, graphs in results.graphs.groupby("method", sort=False):
             yield _stage_row(results, f"Graphs: {encoding_name(str(method))}", graphs)
     jobs = job_outcomes(results.scores)
-    jobs = jobs[~jobs["outcome"].isin(["skipped", MISSING])]
+    jobs = jobs[~jobs["outcome"].isin(["skipped", NO_GRAPH, "missing", "outdated"])]
     stage = jobs["encoding"].map(_kind) + ": " + jobs["model"].map(lambda one: MODELS.get(one, one))
     for name, group in jobs.groupby(stage, sort=False):
         yield _stage_row(results, str(name), group)

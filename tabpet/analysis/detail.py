@@ -18,7 +18,9 @@ from tabpet.analysis.table import Part, Table, make_part, percent_text, score_te
 COLUMNS = [
     "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
     "test_sd", "improvement", "oracle_test", "oracle_sd", "oracle_improvement", "seeds", "splits",
+    "graph_note",
 ]  # fmt: skip
+SIGNS = {"empty graph": "*", "cut graph": "†"}
 
 
 def detailed_graphs_table(results: Results) -> Table:
@@ -29,6 +31,7 @@ def detailed_graphs_table(results: Results) -> Table:
     if data.empty:
         return Table.empty(name, TABLES[name], "no transformer was trained with a graph's encoding")
     data["abbreviation"] = data["dataset"].map(results.short)
+    data["graph_note"] = list(map(results.graph_note, data["dataset"], data["encoding"]))
     parts = tuple(
         _graphs_part(results, data[(data["model"] == model) & (data["task"] == task)], model, task)
         for model in results.models
@@ -38,7 +41,8 @@ def detailed_graphs_table(results: Results) -> Table:
     caption = (
         "Test score, mean and standard deviation over seeds: base (alpha 0 at the width of that "
         "encoding) and Tab-PET (alpha chosen by validation), improvement in percent, and the "
-        "improvement with alpha chosen by test (oracle)."
+        "improvement with alpha chosen by test (oracle). *: the graph has no edges, so that the "
+        "encoding is zero. †: the graph was cut by its time limit."
     )
     return Table(name, TABLES[name], caption, data[COLUMNS], parts)
 
@@ -61,10 +65,14 @@ def _pair_columns(
 ) -> dict[tuple[str, str], list[str]]:
     """Base, Tab-PET, percent and oracle percent of one encoding; a missing cell is a dash."""
     rows = mine.reindex(datasets)
+    signs = rows["graph_note"].map(SIGNS).fillna("")
     return {
         (group, "base"): list(map(spread_text, rows["base_test"], rows["base_sd"])),
         (group, "PET"): list(map(spread_text, rows["test"], rows["test_sd"])),
-        (group, "%"): list(map(percent_text, rows["improvement"])),
+        (group, "%"): [
+            percent_text(value) + sign
+            for value, sign in zip(rows["improvement"], signs, strict=True)
+        ],
         (group, "oracle %"): list(map(percent_text, rows["oracle_improvement"])),
     }
 

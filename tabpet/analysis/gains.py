@@ -132,9 +132,11 @@ def graph_methods_table(results: Results) -> Table:
         for task in TASKS:
             gains = results.gains(model, encoding, task)
             timed = seconds.get(encoding, pd.Series(dtype=float))
+            notes = [results.graph_note(str(name), encoding) for name in gains.index]
             rows.append(
                 {"model": model, "encoding": encoding, "task": task}
                 | {**_summary(gains["improvement"]), **_oracle(gains["oracle_improvement"])}
+                | {"empty": notes.count("empty graph"), "cut": notes.count("cut graph")}
                 | {"graph_minutes": timed.mean() / 60, "timed_datasets": len(timed)}
             )
     data = pd.DataFrame(rows)
@@ -148,6 +150,8 @@ def graph_methods_table(results: Results) -> Table:
             (f"{TASKS[task]}, improvement in %", "oracle"): rows_of["oracle_mean"].map(
                 percent_text
             ),
+            (f"{TASKS[task]}, improvement in %", "empty"): rows_of["empty"].astype(str),
+            (f"{TASKS[task]}, improvement in %", "cut"): rows_of["cut"].astype(str),
         }
     times = by_task["classification"]
     shown["Graph and encoding", "min"] = times["graph_minutes"].map(number_text)
@@ -155,7 +159,9 @@ def graph_methods_table(results: Results) -> Table:
     labels = [f"{MODELS[model]}, {encoding_name(encoding)}" for model, encoding in cells]
     caption = (
         "Improvement over the same model without encodings, alpha chosen by validation; oracle: "
-        "mean with alpha chosen by test. n: datasets used. Minutes per graph, mean over datasets."
+        "mean with alpha chosen by test. n: datasets used, among them those whose graph is empty "
+        "(an encoding of zeros) or was cut by its time limit. Minutes per graph, mean over "
+        "datasets."
     )
     return Table(name, TABLES[name], caption, data, (make_part(labels, "Model, graph", shown),))
 

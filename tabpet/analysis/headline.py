@@ -51,9 +51,11 @@ _WORDS: dict[Answer, str] = {
 }
 _OUTCOMES = {
     "skipped": "skipped, because the model cannot be used there",
+    "no graph": "skipped, because there is no graph to encode",
     "timeout": "cut by a time limit",
     "oom": "out of memory",
     "error": "failed",
+    "outdated": "left out, because they were made with other settings",
     "missing": "without a result file",
 }
 

@@ -24,7 +24,7 @@ from tabpet.analysis.headline import Headline, main_effects, p_value, percent
 from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Part, percent_text
-from tabpet.runs import DEFAULT, TUNED
+from tabpet.plan import DEFAULT, TUNED
 
 # What the page's style sheet calls the colours of the figures, so that it can change them.
 _COLOURS = {
@@ -49,6 +49,7 @@ class ResultRow:
     task: str
     model: str
     encoding: str
+    note: str  # on the graph behind the encoding
     alpha: str
     base: float | None
     base_sd: float | None
@@ -182,6 +183,7 @@ def _transformer_rows(results: Results) -> Iterator[ResultRow]:
             task=cell["task"],
             model=MODELS[cell["model"]],
             encoding=encoding_name(cell["encoding"]),
+            note=results.graph_note(cell["dataset"], cell["encoding"]),
             alpha=alphas[cell["dataset"], cell["model"], cell["encoding"]],
             base=cell["base_test"],
             base_sd=_known(cell["base_sd"]),
@@ -203,6 +205,7 @@ def _learner_rows(results: Results) -> Iterator[ResultRow]:
             task=row["task"],
             model=MODELS.get(model, model),
             encoding=f"none, {DEFAULT if is_reference(row['method']) else TUNED}",
+            note="",
             alpha="",
             base=None,
             base_sd=None,

@@ -10,7 +10,8 @@ import pandas as pd
 from tabpet.analysis.names import METHODS, PET, TRANSFORMERS
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
 from tabpet.config import AnalysisSettings
-from tabpet.runs import DEFAULT, TUNED, read_runs
+from tabpet.plan import DEFAULT, TUNED
+from tabpet.runs import read_runs
 
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
@@ -112,13 +113,28 @@ class Results:
 
     @cached_property
     def _planned(self) -> dict[tuple[str, str], set[str]]:
-        """Datasets of every model and encoding, without those that the model skips."""
+        """Datasets of every model and encoding, without those that the model can't be used on."""
         scores = self.scores
-        skips = (scores["status"] == "skipped").groupby([scores["model"], scores["dataset"]])
+        # A graph that could not be estimated is a result that is missing, not one not planned.
+        failed = (scores["graph_state"] == "failed").fillna(False)
+        unusable = (scores["status"] == "skipped") & ~failed
+        skips = unusable.groupby([scores["model"], scores["dataset"]])
         # A job of such a dataset that has no file yet would only find that out.
         runs = scores[~skips.transform("any") | scores["test_score"].notna()]
         grouped = runs.groupby(["model", "encoding"])["dataset"]
         return {(str(model), str(encoding)): set(names) for (model, encoding), names in grouped}
+
+    @cached_property
+    def graph_states(self) -> dict[tuple[str, str], str]:
+        """Of every dataset and encoding whose graph is `empty` or was `cut`: which of the two."""
+        marked = self.scores[self.scores["graph_state"].isin(["empty", "cut"])]
+        keys = zip(marked["dataset"], marked["encoding"], strict=True)
+        return dict(zip(keys, marked["graph_state"], strict=True))
+
+    def graph_note(self, dataset: str, encoding: str) -> str:
+        """`empty graph`, `cut graph`, or nothing."""
+        state = self.graph_states.get((dataset, encoding))
+        return f"{state} graph" if state else ""
 
     def encodings_of(self, model: str) -> list[str]:
         """The encodings that a model has choices for, in the order of the scores."""

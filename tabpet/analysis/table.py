@@ -21,7 +21,8 @@ EXTRA_ROWS, MORE_ROWS = 3, 2  # headings and rules of a block, and of each of it
 ESCAPES = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "–": "--", "×": r"$\times$", "≤": r"$\le$", "<": r"$<$", ">": r"$>$",
+    "±": r"$\pm$", "†": r"\dag{}", "–": "--", "×": r"$\times$", "≤": r"$\le$",
+    "<": r"$<$", ">": r"$>$",
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from tabpet.graphs.laplacian import (
     laplacian_matrix,
     symmetric_weights,
 )
+from tabpet.runs import GraphState
 
 # Spread of a column below this is rounding, not structure.
 _CONSTANT = 1e-9
@@ -37,6 +38,8 @@ class Encoding:
     notes: list[str] = field(default_factory=list)
     kind: str = "graph"  # graph, random, shuffled or learnable
     choice: dict[str, int] = field(default_factory=dict)  # counts behind k
+    graph_state: GraphState = "ok"  # of the graph behind it
+    graph_reason: str = ""  # what is special about that graph; empty for one that is ok
 
     @property
     def d_pe(self) -> int:
@@ -56,6 +59,8 @@ class Encoding:
             "d_pe": self.d_pe,
             "used": list(self.used),
             "choice": dict(self.choice),
+            "graph_state": self.graph_state,
+            "graph_reason": self.graph_reason,
             "eigenvalues": self.eigenvalues.tolist(),
             "normalized_eigenvalues": self.normalized_eigenvalues.tolist(),
             "settings": dict(self.settings),
@@ -76,6 +81,8 @@ class Encoding:
             notes=list(metadata["notes"]),
             kind=metadata["kind"],
             choice=metadata["choice"],
+            graph_state=metadata["graph_state"],
+            graph_reason=metadata["graph_reason"],
         )
 
 
@@ -111,6 +118,7 @@ def encode(
     by_node = np.column_stack([zeros if one is None else one for one in columns])
     values = _average_by_feature(by_node, graph.feature_of[order], len(graph.features))
     notes += _describe_values(graph, by_node, values)
+    state, reason = _describe_state(graph)
     return Encoding(
         features=graph.features,
         values=values,
@@ -132,6 +140,8 @@ def encode(
             "low_count": choice.low_count,
             "high_count": choice.high_count,
         },
+        graph_state=state,
+        graph_reason=reason,
     )
 
 
@@ -166,6 +176,18 @@ def _average_by_feature(by_node: np.ndarray, owners: np.ndarray, n_features: int
     means = totals / np.maximum(counts, 1)[:, None]
     # Nodes of opposite sign cancel up to rounding.
     return np.where(np.abs(means) < _CONSTANT, 0.0, means)
+
+
+def _describe_state(graph: Graph) -> tuple[GraphState, str]:
+    """Whether the graph is a result that an encoding may stand on, and what to know about it."""
+    if graph.status == "error" or (graph.status == "timeout" and not graph.n_edges):
+        return "failed", f"no {graph.method} graph: {graph.reason}"
+    if graph.status == "timeout":
+        return "cut", f"the {graph.method} graph was cut by its time limit: {graph.reason}"
+    if not graph.n_edges:
+        detail = f" ({graph.reason})" if graph.reason else ""
+        return "empty", f"the {graph.method} graph has no edges, so the encoding is zero{detail}"
+    return "ok", ""
 
 
 def _describe_graph(weights: np.ndarray) -> list[str]:

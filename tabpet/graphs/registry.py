@@ -15,6 +15,7 @@ from tabpet.data.nodes import NodeMatrix
 from tabpet.errors import TabpetError
 from tabpet.graphs.budget import Budget, BudgetSpent
 from tabpet.graphs.graph import Graph
+from tabpet.runs import is_transient
 
 logger = logging.getLogger(__name__)
 
@@ -58,9 +59,18 @@ def _find_estimators() -> dict[str, Estimator]:
 
 
 def estimate_graph(
-    matrix: NodeMatrix, method: str, settings: Any = None, seconds: float | None = None
+    matrix: NodeMatrix,
+    method: str,
+    settings: Any = None,
+    seconds: float | None = None,
+    *,
+    retries_left: int = 0,
 ) -> Graph:
-    """Estimate the graph of `matrix` with a named method; slow ones end after about `seconds`."""
+    """Estimate the graph of `matrix` with a named method; slow ones end after about `seconds`.
+
+    An estimator that fails gives a graph without edges that says so. While there are retries left,
+    what another try may mend is raised instead.
+    """
     import scipy.linalg  # noqa: F401  (loads the BLAS that is limited below)
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -79,7 +89,8 @@ def estimate_graph(
     budget = Budget(seconds)
     # One BLAS thread: sums are then added in one order, whatever the machine's thread count.
     with threadpool_limits(limits=1, user_api="blas"):
-        estimate = _run(estimator, np.ascontiguousarray(matrix.values[:, order]), chosen, budget)
+        values = np.ascontiguousarray(matrix.values[:, order])
+        estimate = _run(estimator, values, chosen, budget, retries_left)
     adjacency = np.zeros_like(estimate.adjacency)
     adjacency[np.ix_(order, order)] = estimate.adjacency
     return Graph(
@@ -98,7 +109,9 @@ def estimate_graph(
     )
 
 
-def _run(estimator: Estimator, values: np.ndarray, settings: Any, budget: Budget) -> Estimate:
+def _run(
+    estimator: Estimator, values: np.ndarray, settings: Any, budget: Budget, retries_left: int
+) -> Estimate:
     """Run an estimator; fewer than two nodes or two rows leave nothing to estimate."""
     n, d = values.shape
     if d < 2 or n < 2:
@@ -109,6 +122,8 @@ def _run(estimator: Estimator, values: np.ndarray, settings: Any, budget: Budget
     except BudgetSpent:
         return Estimate(np.zeros((d, d)), status="timeout", reason="the budget ended: no edges")
     except Exception as error:  # a failed estimator is a row that says so, like any other result
+        if retries_left and is_transient(error):
+            raise
         logger.exception("%s failed", estimator.name)
         reason = f"{type(error).__name__}: {error}"
         return Estimate(np.zeros((d, d)), status="error", reason=reason)

@@ -4,7 +4,8 @@ Whatever happens, a cell has a row per alpha: that is how a failure reaches the 
 """
 
 import logging
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
 from tabpet.models import Architecture, Layout, build_model, why_not
-from tabpet.runs import Run, Status, is_out_of_memory, score, used_versions
+from tabpet.plan import member_alphas, split_encoding_name
+from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
+from tabpet.training.files import CellResult, Journal
 from tabpet.training.memory import bounded_memory
-from tabpet.training.names import member_alphas, split_encoding_name
 from tabpet.training.progress import Clock, LogProgress, Progress
 from tabpet.training.seeds import derive_seed
 from tabpet.training.table import Table, build_table
@@ -49,15 +51,6 @@ class Cell:
     training: TrainingSettings
 
 
-@dataclass(frozen=True)
-class CellResult:
-    """A run per alpha, the learning curves, and the predictions of the kept models."""
-
-    runs: list[Run]
-    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
-    predictions: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-
 def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
     """The cell's encoding from the files of its graph; controls are drawn anew for every seed."""
     encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
@@ -77,10 +70,20 @@ def run_cell(
     device: torch.device | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
+    journal: Journal | None = None,
+    provenance: dict[str, Any] | None = None,
+    memory_mb: int | None = None,
+    retries_left: int = 0,
 ) -> CellResult:
-    """Train a cell; every alpha has its row, also when the cell could not even begin."""
+    """Train a cell; every alpha has its row, also when the cell could not even begin.
+
+    Alphas that the journal has with the same provenance are not trained again. While there are
+    retries left, what another try may mend is raised and not made a row.
+    """
     clock = Clock(cell.training.max_seconds)
     device = device or choose_device()
+    journal = journal or Journal()
+    alphas = member_alphas(cell.encoding, cell.alphas)
     row = Run(
         dataset=cell.dataset,
         split=cell.split,
@@ -92,21 +95,53 @@ def run_cell(
         reason="not trained",
         device=device_name(device),
         versions=used_versions("torch", "numpy"),
+        provenance=provenance,
     )
-    watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint())
-    status: Status = "error"
+    watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
+    done = CellResult([])
     try:
         encoding = load_encoding(cell, *encoding_files)
-        row = replace(row, d_pe=encoding.d_pe)
-        return _train(cell, split, encoding, row, device, watch)
-    except TabpetError as error:
-        logger.error("%s", error)
-        reason = str(error)
+        row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
+        done = journal.load(provenance)  # which may have further alphas, of earlier grids
+        if missing := _missing(alphas, done):
+            done = done.joined_with(_train(cell, missing, split, encoding, row, device, watch))
+            journal.save(done)
     except Exception as error:  # a cell that failed is a row that says so, like any other result
+        if retries_left and is_transient(error):
+            raise
         logger.exception("training failed")
-        reason = f"{type(error).__name__}: {error}"
-        status = "oom" if is_out_of_memory(error) else "error"
-    return _untrained(cell, replace(row, status=status, reason=reason, seconds=clock.elapsed))
+        failed = replace(row, **describe_failure(error), seconds=clock.elapsed)  # type: ignore[arg-type]
+        untrained = _untrained(_missing(alphas, done), failed)
+        return done.of_alphas(alphas).joined_with(untrained)
+    done = done.of_alphas(alphas)
+    short = [run for run in done.runs if run.status == "oom"]
+    if short and retries_left:
+        # What did fit is in the journal, so the next try trains the rest alone.
+        raise TabpetError(
+            f"{len(short)} of {len(alphas)} alphas ran out of memory: {short[0].reason}. "
+            "The job is tried again with more memory."
+        )
+    return done
+
+
+def describe_failure(error: Exception) -> dict[str, str]:
+    """Status and reason of the rows of a cell that failed."""
+    if isinstance(error, TabpetError):
+        return {"status": "error", "reason": str(error)}
+    status = "oom" if is_out_of_memory(error) else "error"
+    return {"status": status, "reason": f"{type(error).__name__}: {error}"}
+
+
+def _missing(alphas: Sequence[float], done: CellResult) -> tuple[float, ...]:
+    """The alphas that are still to be trained."""
+    have = [run.alpha for run in done.runs]
+    missing = tuple(alpha for alpha in alphas if alpha not in have)
+    if len(missing) < len(alphas):
+        logger.info(
+            "%d of %d alphas were trained before with these settings and inputs",
+            *(len(alphas) - len(missing), len(alphas)),
+        )
+    return missing
 
 
 def saint_batch_size(n_features: int) -> int:
@@ -121,23 +156,31 @@ class _Watch:
     clock: Clock
     progress: Progress
     checkpoint: Checkpoint
+    memory_mb: int | None
 
 
 def _train(
-    cell: Cell, split: Split, encoding: Encoding, row: Run, device: torch.device, watch: _Watch
+    cell: Cell,
+    alphas: tuple[float, ...],
+    split: Split,
+    encoding: Encoding,
+    row: Run,
+    device: torch.device,
+    watch: _Watch,
 ) -> CellResult:
-    """Train all alphas, unless the model can't be built for this table."""
+    """Train some alphas, unless there is no graph or no such model for this table."""
     training = cell.training
     layout = Layout.of(split.info)
     reason = why_not(
         cell.model, layout, cell.model_settings, encoding, integration=training.integration
     )
+    if encoding.graph_state == "failed":
+        reason = encoding.graph_reason
     if reason is not None:
         logger.warning("skipped: %s", reason)
         seconds = watch.clock.elapsed
-        return _untrained(cell, replace(row, status="skipped", reason=reason, seconds=seconds))
+        return _untrained(alphas, replace(row, status="skipped", reason=reason, seconds=seconds))
     table = build_table(split, layout, training, device)
-    alphas = member_alphas(cell.encoding, cell.alphas)
     logger.info("%d alphas on %s, d_pe %d", len(alphas), row.device, encoding.d_pe)
     streams = {name: derive_seed(cell.seed, name) for name in ("weights", "order", "dropout")}
     logger.info(
@@ -163,16 +206,19 @@ def _train(
         progress=watch.progress,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
     )
-    with numerics(training, device), bounded_memory(device):
+    # On a GPU it is the device's memory that counts, and torch knows how much that is.
+    megabytes = watch.memory_mb if device.type == "cpu" else None
+    with numerics(training, device), bounded_memory(megabytes):
         fitted = fit_members(job, alphas)
     row = replace(row, seconds=watch.clock.elapsed)
-    runs = [_member_run(row, member, table) for member in fitted.members]
+    runs = [_member_run(row, member, table, encoding) for member in fitted.members]
     for run in runs:
         logger.info("alpha %g: %s", run.alpha, describe_run(run))
-    return CellResult(runs, fitted.curves, _predictions(fitted, table))
+    predictions = _predictions(fitted, table) if training.keep_predictions else pd.DataFrame()
+    return CellResult(runs, fitted.curves, predictions)
 
 
-def _member_run(row: Run, member: Member, table: Table) -> Run:
+def _member_run(row: Run, member: Member, table: Table, encoding: Encoding) -> Run:
     """The row of one trained alpha."""
     scores: dict[str, float] = {}
     if member.predicted is not None:
@@ -182,7 +228,7 @@ def _member_run(row: Run, member: Member, table: Table) -> Run:
         row,
         alpha=member.alpha,
         status=member.status,
-        reason=member.reason,
+        reason="; ".join(filter(None, [member.reason, encoding.graph_reason])) or None,
         best_epoch=member.best_epoch,
         epochs=member.epochs,
         n_parameters=member.n_parameters,
@@ -190,9 +236,8 @@ def _member_run(row: Run, member: Member, table: Table) -> Run:
     )
 
 
-def _untrained(cell: Cell, row: Run) -> CellResult:
-    """The same row for every alpha of a cell that was not trained."""
-    alphas = member_alphas(cell.encoding, cell.alphas)
+def _untrained(alphas: Sequence[float], row: Run) -> CellResult:
+    """The same row for every alpha that was not trained."""
     return CellResult([replace(row, alpha=alpha) for alpha in alphas])
 
 

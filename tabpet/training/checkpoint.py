@@ -19,6 +19,17 @@ from tabpet.training.progress import Clock
 from tabpet.training.table import Table
 
 logger = logging.getLogger(__name__)
+# What reading raises where a file is cut short, no checkpoint at all, or one of something else.
+_NO_CHECKPOINT = (
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass
@@ -56,14 +67,15 @@ class Checkpoint:
             return None
         try:
             content = torch.load(self.path, map_location=device, weights_only=True)
-        except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+            key, elapsed, state = (content[name] for name in ("fingerprint", "elapsed", "state"))
+        except _NO_CHECKPOINT as error:
             logger.warning("%s can't be read, training starts anew: %s", self.path, error)
             return None
-        if content["fingerprint"] != self.fingerprint:
+        if key != self.fingerprint:
             logger.warning("%s is of other data or settings, training starts anew", self.path)
             return None
-        clock.resume(content["elapsed"])
-        return content["state"]
+        clock.resume(elapsed)
+        return state
 
     def delete(self) -> None:
         """Remove the file of this group."""

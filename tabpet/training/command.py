@@ -13,7 +13,7 @@ from rich.table import Table
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.config import CONTROL_KINDS, GraphName, ModelName, Settings, read_settings
 from tabpet.errors import TabpetError
-from tabpet.training.names import split_encoding_name
+from tabpet.plan import split_encoding_name
 
 if TYPE_CHECKING:  # torch is loaded by the functions that need it: other commands stay quick
     from tabpet.runs import Run

@@ -1,13 +1,22 @@
-"""The files of one cell: runs, learning curves, and predictions where they are wanted."""
+"""The files of one cell: runs, learning curves, predictions, and the journal of what is trained.
 
+The journal holds the same three tables where Snakemake does not delete them, so that a further
+alpha, or a job that was interrupted while it wrote, trains only what is missing.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from tabpet.files import write_parquet
-from tabpet.runs import write_runs
-from tabpet.training.cell import CellResult
+from tabpet.runs import Run, stored_runs, write_runs
 
+logger = logging.getLogger(__name__)
 CURVES = {
     "epoch": "int64",
     "alpha": "float64",
@@ -22,21 +31,103 @@ PREDICTIONS = {
     "truth": "float64",
     "predicted": "float64",
 }
+# What a member with one of these statuses gave is kept; all others are tried again.
+_KEPT = ("ok", "timeout")
 
 
-def write_cell(
-    result: CellResult, run: Path, curves: Path, predictions: Path | None = None
-) -> None:
+@dataclass(frozen=True)
+class CellResult:
+    """A run per alpha, the learning curves, and the predictions of the kept models."""
+
+    runs: list[Run]
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    predictions: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def of_alphas(self, alphas: Sequence[float]) -> "CellResult":
+        """The part that belongs to some alphas."""
+        curves, predictions = (
+            table if table.empty else table[table["alpha"].isin(alphas)].reset_index(drop=True)
+            for table in (self.curves, self.predictions)
+        )
+        return CellResult([run for run in self.runs if run.alpha in alphas], curves, predictions)
+
+    def joined_with(self, other: "CellResult") -> "CellResult":
+        """Both as one, ordered by alpha."""
+        runs = sorted([*self.runs, *other.runs], key=lambda run: run.alpha or 0.0)
+        curves = _joined(self.curves, other.curves, ["epoch", "alpha"])
+        predictions = _joined(self.predictions, other.predictions, ["alpha"])
+        return CellResult(runs, curves, predictions)
+
+
+def _joined(one: pd.DataFrame, other: pd.DataFrame, order: list[str]) -> pd.DataFrame:
+    filled = [table for table in (one, other) if len(table)]
+    if len(filled) < 2:
+        return filled[0] if filled else one
+    return pd.concat(filled).sort_values(order, kind="stable", ignore_index=True)
+
+
+def write_cell(result: CellResult, run: Path) -> None:
     """Write the files of a cell, the runs last: they say that the others are there."""
-    write_parquet(_typed(result.curves, CURVES), curves)
-    if predictions is not None:
-        write_parquet(_typed(result.predictions, PREDICTIONS), predictions)
+    write_parquet(_typed(result.curves, CURVES), curves_path(run))
+    write_parquet(_typed(result.predictions, PREDICTIONS), predictions_path(run))
     write_runs(result.runs, run)
+
+
+def read_cell(run: Path) -> CellResult:
+    """Read what `write_cell` wrote."""
+    tables = (pd.read_parquet(path) for path in (curves_path(run), predictions_path(run)))
+    return CellResult(stored_runs(run), *tables)
+
+
+def curves_path(run: Path) -> Path:
+    """The learning curves beside a run file."""
+    return run.with_suffix(".curves.parquet")
+
+
+def predictions_path(run: Path) -> Path:
+    """The predictions beside a run file; without rows unless they are wanted."""
+    return run.with_suffix(".predictions.parquet")
 
 
 def checkpoint_path(run: Path) -> Path:
     """Where the state of a run's training is saved, under a name that no rule knows."""
     return run.with_suffix(".checkpoint.pt")
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What a cell has trained so far; without a path, nothing is kept."""
+
+    path: Path | None = None
+
+    def load(self, provenance: Mapping[str, Any] | None) -> CellResult:
+        """The members that were trained with just these settings and inputs."""
+        if self.path is None or not self.path.is_file():
+            return CellResult([])
+        try:
+            stored = read_cell(self.path)
+        except (OSError, pa.ArrowInvalid, ValueError, TypeError, KeyError) as error:
+            logger.warning("%s can't be read, all alphas are trained: %s", self.path, error)
+            return CellResult([])
+        kept = [
+            run.alpha
+            for run in stored.runs
+            if run.alpha is not None and run.provenance == provenance and run.status in _KEPT
+        ]
+        return stored.of_alphas(kept)
+
+    def forget(self, status: str) -> None:
+        """Take out the members that ended with a status, so that they are trained again."""
+        if self.path is None or not self.path.is_file():
+            return
+        stored = read_cell(self.path)
+        kept = [run.alpha for run in stored.runs if run.alpha is not None and run.status != status]
+        self.save(stored.of_alphas(kept))
+
+    def save(self, result: CellResult) -> None:
+        """Keep a result, whole or not at all."""
+        if self.path is not None:
+            write_cell(result, self.path)
 
 
 def _typed(frame: pd.DataFrame, types: dict[str, str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Memory of the process: kept between steps, bounded, and told apart from other errors."""
+"""Memory of the process: kept between steps, and bounded by what the job was given."""
 
 import contextlib
 import ctypes
@@ -12,6 +12,7 @@ import torch
 
 # Numbers of glibc's malloc.h.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
+_STATUS = Path("/proc/self/status")
 
 
 def keep_freed_memory() -> bool:
@@ -37,18 +38,19 @@ def release_memory() -> None:
 
 
 @contextlib.contextmanager
-def bounded_memory(device: torch.device) -> Iterator[None]:
-    """On the CPU, let a request for more memory than there is fail at once.
+def bounded_memory(megabytes: int | None) -> Iterator[None]:
+    """Let a request for more memory than the job was given fail at once.
 
-    Otherwise the system grants it and kills the process when the pages are used, with no row that
-    says so.
+    Otherwise the system grants it, and kills the process or its neighbour when the pages are used,
+    with no row that says so. None for no bound.
     """
-    available = available_memory() if device.type == "cpu" else None
-    if available is None:
+    if megabytes is None or not _STATUS.is_file():
         yield
         return
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = _data_size() + available
+    # What is reserved and not resident (stacks of threads, pools) takes no memory.
+    data, resident = _sizes("VmData", "VmRSS")
+    limit = max(0, data - resident) + megabytes * 10**6
     if before[1] != resource.RLIM_INFINITY:
         limit = min(limit, before[1])
     resource.setrlimit(resource.RLIMIT_DATA, (limit, before[1]))
@@ -58,34 +60,7 @@ def bounded_memory(device: torch.device) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that the machine and the control group still have for the process, where known."""
-    meminfo = root / "proc/meminfo"
-    if not meminfo.is_file():
-        return None
-    fields = dict(line.split(":") for line in meminfo.read_text().splitlines())
-    free = [int(fields["MemAvailable"].split()[0]) * 1024]
-    groups = root / "proc/self/cgroup"
-    for line in groups.read_text().splitlines() if groups.is_file() else []:
-        number, _, path = line.split(":", 2)
-        if number == "0":  # version 2: one tree for all resources
-            group = root / "sys/fs/cgroup" / path.lstrip("/")
-            free += [left for one in (group, *group.parents) if (left := _left(one)) is not None]
-    return min(free)
-
-
-def _left(group: Path) -> int | None:
-    """Bytes that a control group has left; what its files hold in the cache can be dropped."""
-    most = group / "memory.max"
-    if not most.is_file() or most.read_text().strip() == "max":
-        return None
-    stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-    used = int((group / "memory.current").read_text()) - int(stat["inactive_file"])
-    return max(0, int(most.read_text()) - used)
-
-
-def _data_size() -> int:
-    """Bytes of the process that count against the limit."""
-    status = Path("/proc/self/status").read_text()
-    fields = dict(line.split(":", 1) for line in status.splitlines())
-    return int(fields["VmData"].split()[0]) * 1024
+def _sizes(*names: str) -> list[int]:
+    """Bytes of the process, by the names that Linux gives them."""
+    fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    return [int(fields[name].split()[0]) * 1024 for name in names]

@@ -15,6 +15,8 @@ from typing import Literal
 
 import optuna
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
 
 from tabpet.errors import TabpetError
 from tabpet.files import replacing
@@ -83,12 +85,37 @@ def _keep_finished(path: Path, key: str, direction: Direction) -> None:
     as if nothing had happened.
     """
     finished = [trial for trial in _read_trials(path, key) if trial.state.is_finished()]
+    _rewrite(path, key, direction, finished)
+
+
+def _rewrite(
+    path: Path,
+    key: str,
+    direction: Direction | StudyDirection,
+    trials: list[optuna.trial.FrozenTrial],
+) -> None:
+    """Write a journal with these trials alone."""
     with replacing(path) as temporary:
         temporary.unlink(missing_ok=True)  # what a killed job left there would be read
         study = optuna.create_study(
             study_name=key, storage=_storage(temporary), direction=direction
         )
-        study.add_trials(finished)
+        study.add_trials(trials)
+
+
+def forget_failed_trials(path: Path) -> int:
+    """Take failed trials out of a journal, so that they are run again; returns how many."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    if not path.exists():
+        return 0
+    with _only_writer(path):
+        key = _read_key(path)
+        study = optuna.load_study(study_name=key, storage=_storage(path))
+        trials = _read_trials(path, key)
+        kept = [trial for trial in trials if trial.state != TrialState.FAIL]
+        if len(kept) < len(trials):
+            _rewrite(path, key, study.direction, kept)
+    return len(trials) - len(kept)
 
 
 def _read_trials(path: Path, key: str) -> list[optuna.trial.FrozenTrial]:

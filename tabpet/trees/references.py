@@ -2,13 +2,15 @@
 
 import logging
 import time
+from typing import Any
 
 import numpy as np
 
 from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.errors import TabpetError
-from tabpet.runs import DEFAULT, Run
+from tabpet.plan import DEFAULT
+from tabpet.runs import Run, is_transient
 from tabpet.trees.learners import Fit, build_learner, score_fit
 from tabpet.trees.rows import failure_reason, failure_status, start_row
 from tabpet.trees.table import Table
@@ -18,21 +20,30 @@ _PACKAGE = {"xgboost": "xgboost", "catboost": "catboost", "linear": "scikit-lear
 
 
 def fit_reference(
-    split: Split, name: str, seed: int, settings: TreeSettings, threads: int = 1
+    split: Split,
+    name: str,
+    seed: int,
+    settings: TreeSettings,
+    threads: int = 1,
+    *,
+    provenance: dict[str, Any] | None = None,
+    retries_left: int = 0,
 ) -> Run:
     """Fit `xgboost` or `catboost` with the library's own parameters, or a `linear` model.
 
     The untuned trees are weighted and stopped as in a search, so that the parameters alone make
-    the difference.
+    the difference. While there are retries left, what another try may mend is raised.
     """
     device = "cpu" if name == "linear" else settings.device
-    row = start_row(split, name, DEFAULT, seed, device, [_PACKAGE[name]])
+    row = start_row(split, name, DEFAULT, seed, device, [_PACKAGE[name]], provenance)
     started = time.monotonic()
     try:
         fit = _fit(Table.from_split(split), name, seed, settings, threads)
     except TabpetError:
         raise
     except Exception as error:  # a learner that fails is a row that says so
+        if retries_left and is_transient(error):
+            raise
         logger.exception("%s failed", name)
         seconds = time.monotonic() - started
         return row(status=failure_status(error), reason=failure_reason(error), seconds=seconds)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tabpet.data.prepare import Split
 from tabpet.runs import Run, Status, is_out_of_memory, used_versions
@@ -11,7 +12,13 @@ _CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ")
 
 
 def start_row(
-    split: Split, model: str, encoding: str, seed: int, device: str, packages: list[str]
+    split: Split,
+    model: str,
+    encoding: str,
+    seed: int,
+    device: str,
+    packages: list[str],
+    provenance: dict[str, Any] | None,
 ) -> Callable[..., Run]:
     """A row that knows what is run; the caller adds how it went."""
     return partial(
@@ -24,6 +31,7 @@ def start_row(
         task=split.info.task,
         device=device,
         versions=used_versions(*packages),
+        provenance=provenance,
     )
 
 

@@ -18,7 +18,8 @@ from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.errors import TabpetError
 from tabpet.graphs.budget import Budget
-from tabpet.runs import METRICS, TUNED, Run, used_versions
+from tabpet.plan import TUNED
+from tabpet.runs import METRICS, Run, is_transient, used_versions
 from tabpet.trees.journal import Direction, open_journal
 from tabpet.trees.learners import Fit, Learner, build_learner
 from tabpet.trees.rows import failure_reason, failure_status, start_row
@@ -53,27 +54,39 @@ class Cut:
 
 
 def tune_trees(
-    split: Split, name: str, seed: int, settings: TreeSettings, journal: Path, threads: int = 1
+    split: Split,
+    name: str,
+    seed: int,
+    settings: TreeSettings,
+    journal: Path,
+    threads: int = 1,
+    *,
+    provenance: dict[str, Any] | None = None,
+    retries_left: int = 0,
 ) -> tuple[Run, pd.DataFrame]:
     """Search with `settings.trials` trials, those in the journal included.
 
     Returns the row of the trial with the best validation score, and the trials: their number,
     state, validation score (`value`), test score (which no choice looks at), seconds, rounds of
-    the kept model and rounds trained, parameters as JSON, and the reason of an error.
+    the kept model and rounds trained, parameters as JSON, and the reason of an error. While there
+    are retries left, what another try may mend is raised; the journal keeps the trials before it.
     """
-    row = start_row(split, name, TUNED, seed, settings.device, [name, "optuna"])
+    row = start_row(split, name, TUNED, seed, settings.device, [name, "optuna"], provenance)
     try:
         learner = build_learner(name, Table.from_split(split), settings, seed, threads)
     except TabpetError:
         raise
     except Exception as error:  # a table that a library refuses is a row that says so
+        if retries_left and is_transient(error):
+            raise
         logger.exception("%s refuses the table", name)
         refused = row(status=failure_status(error), reason=failure_reason(error))
         return refused, _tabulate([])
     direction = _DIRECTIONS[split.info.task]
     key = make_key(split, name, seed, settings)
     with open_journal(journal, key, direction) as study:
-        cut = Search(study, learner, name, seed, settings, METRICS[split.info.task]).run()
+        metric = METRICS[split.info.task]
+        cut = Search(study, learner, name, seed, settings, metric, retries_left).run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
     trials = _tabulate(finished[: settings.trials])
     return _choose(row, trials, cut, settings, direction), trials
@@ -107,7 +120,9 @@ class Search:
         seed: int,
         settings: TreeSettings,
         metric: str,
+        retries_left: int = 0,
     ) -> None:
+        self._retries_left = retries_left
         self._study, self._learner, self._name, self._seed = study, learner, name, seed
         self._settings, self._metric = settings, metric
         study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
@@ -146,6 +161,8 @@ class Search:
         try:
             fit = self._learner.fit({**FIXED[self._name], **parameters}, watch)
         except Exception as error:  # a failed trial is recorded as one, and the search goes on
+            if self._retries_left and is_transient(error):
+                raise
             logger.exception("trial %d failed", number + 1)
             trial.set_user_attr("seconds", time.monotonic() - started)
             trial.set_user_attr("status", failure_status(error))

@@ -13,13 +13,21 @@ from tabpet.config import (
     TabTransformerSettings,
     TrainingSettings,
 )
+from tabpet.errors import TabpetError
+from tabpet.files import read_json, write_json
+from tabpet.plan import member_alphas, split_encoding_name
 from tabpet.runs import read_runs
 from tabpet.training import cell as cells
 from tabpet.training.cell import load_encoding, run_cell, saint_batch_size
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.device import numerics
-from tabpet.training.files import checkpoint_path, write_cell
-from tabpet.training.names import member_alphas, split_encoding_name
+from tabpet.training.files import (
+    Journal,
+    checkpoint_path,
+    curves_path,
+    predictions_path,
+    write_cell,
+)
 from tests.training.tiny import CPU, make_cell, make_split, write_encoding
 
 
@@ -62,11 +70,13 @@ def test_rows_of_a_trained_cell(split, encoding, caplog):
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_files_agree_with_the_rows(task, tmp_path):
     split = make_split(task)
-    result = run_cell(make_cell(), split, write_encoding(split, tmp_path), device=CPU)
-    paths = [tmp_path / f"seed1{end}.parquet" for end in ("", ".curves", ".predictions")]
-    write_cell(result, *paths)
-    runs, curves = read_runs(paths[0]), pd.read_parquet(paths[1])
-    predictions = pd.read_parquet(paths[2])
+    kept = make_cell().training.model_copy(update={"keep_predictions": True})
+    cell = make_cell(training=kept)
+    result = run_cell(cell, split, write_encoding(split, tmp_path), device=CPU)
+    path = tmp_path / "seed1.parquet"
+    write_cell(result, path)
+    runs, curves = read_runs(path), pd.read_parquet(curves_path(path))
+    predictions = pd.read_parquet(predictions_path(path))
     assert list(curves) == ["epoch", "alpha", "train_loss", "val_loss", "val_score"]
     assert len(curves) == runs["epochs"].sum()
     for (alpha, part), rows in predictions.groupby(["alpha", "part"]):
@@ -93,13 +103,13 @@ def test_a_model_that_does_not_fit_the_table_is_skipped(split, encoding, tmp_pat
     for run in result.runs:
         assert run.status == "skipped" and "at least 2 categorical features" in run.reason
         assert run.d_pe == 4
-    paths = [tmp_path / f"seed1{end}.parquet" for end in ("", ".curves", ".predictions")]
-    write_cell(result, *paths)
-    assert list(read_runs(paths[0])["status"]) == ["skipped"] * 3
-    assert list(pd.read_parquet(paths[1])) == [
+    path = tmp_path / "seed1.parquet"
+    write_cell(result, path)
+    assert list(read_runs(path)["status"]) == ["skipped"] * 3
+    assert list(pd.read_parquet(curves_path(path))) == [
         *("epoch", "alpha", "train_loss", "val_loss", "val_score")
     ]
-    assert pd.read_parquet(paths[2]).empty
+    assert pd.read_parquet(predictions_path(path)).empty
 
 
 def test_an_encoding_wider_than_a_token_has_rows_that_say_so(split, encoding):
@@ -243,3 +253,142 @@ def test_checkpoints_stand_beside_the_run_and_fit_only_the_same_cell(split, enco
 
 def test_saint_takes_smaller_batches_of_wide_tables():
     assert [saint_batch_size(n) for n in (1, 100, 101, 300)] == [256, 256, 64, 64]
+
+
+def with_graph_state(encoding, state, reason):
+    """The same encoding, as if its graph had ended in another way."""
+    table, info = encoding
+    write_json(read_json(info) | {"graph_state": state, "graph_reason": reason}, info)
+    return table, info
+
+
+def test_without_a_graph_nothing_is_trained(split, encoding):
+    files = with_graph_state(encoding, "failed", "no lingam graph: the budget ended: no edges")
+    for run in run_cell(make_cell(), split, files, device=CPU).runs:
+        assert (run.status, run.graph_state) == ("skipped", "failed")
+        assert run.reason == "no lingam graph: the budget ended: no edges"
+        assert run.test_score is None
+
+
+@pytest.mark.parametrize("state", ["cut", "empty"])
+def test_a_cut_or_empty_graph_is_trained_and_said_so(split, encoding, state):
+    files = with_graph_state(encoding, state, "what is special about it")
+    for run in run_cell(make_cell(), split, files, device=CPU).runs:
+        assert (run.status, run.graph_state) == ("ok", state)
+        assert run.reason == "what is special about it" and run.test_score is not None
+
+
+PROVENANCE = {"settings": {"batch_size": 16}, "inputs": {"split": "ab"}}
+
+
+def scores_of(runs):
+    return [(run.alpha, run.val_score, run.test_score, run.best_epoch, run.epochs) for run in runs]
+
+
+def same_scores(ours, theirs):
+    """Equal up to the order in which sums are added, which a group of another size changes."""
+    np.testing.assert_allclose(scores_of(ours), scores_of(theirs), rtol=1e-5)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_an_added_alpha_is_trained_alone_and_gives_what_all_together_give(task, tmp_path):
+    split = make_split(task)
+    encoding = write_encoding(split, tmp_path)
+    training = make_cell().training.model_copy(update={"keep_predictions": True})
+    journal = Journal(tmp_path / "journal.parquet")
+    options = {"device": CPU, "provenance": PROVENANCE}
+    few = make_cell(training=training)
+    more = make_cell(training=training, alphas=(0.5, 1, 2))
+    together = run_cell(more, split, encoding, **options)
+    first = run_cell(few, split, encoding, journal=journal, **options)
+    seen = []
+    options |= {"journal": journal, "progress": seen.append}
+    second = run_cell(more, split, encoding, **options)
+    assert [snapshot.members for snapshot in seen] == [1, 1, 1]
+    same_scores(second.runs, together.runs)
+    rounding = {"rtol": 1e-4, "check_dtype": False}
+    pd.testing.assert_frame_equal(second.curves, together.curves, **rounding)
+    pd.testing.assert_frame_equal(second.predictions, together.predictions, **rounding)
+    # One fewer is a matter of choosing rows.
+    seen.clear()
+    fewer = run_cell(few, split, encoding, **options)
+    assert seen == [] and scores_of(fewer.runs) == scores_of(first.runs)
+    # Another grid keeps what the journal has of this one.
+    run_cell(make_cell(training=training, alphas=(5,)), split, encoding, **options)
+    assert {snapshot.members for snapshot in seen} == {1}
+    seen.clear()
+    again = run_cell(more, split, encoding, **options)
+    assert seen == [] and scores_of(again.runs) == scores_of(second.runs)
+
+
+def test_the_journal_of_other_settings_or_inputs_is_not_used(split, encoding, tmp_path):
+    journal = Journal(tmp_path / "journal.parquet")
+    options = {"device": CPU, "journal": journal}
+    run_cell(make_cell(), split, encoding, provenance=PROVENANCE, **options)
+    for other in (
+        {**PROVENANCE, "settings": {"batch_size": 8}},
+        {**PROVENANCE, "inputs": {"split": "cd"}},
+    ):
+        seen = []
+        run_cell(make_cell(), split, encoding, provenance=other, progress=seen.append, **options)
+        assert len(seen) == 3
+
+
+def test_a_broken_journal_is_a_fresh_start(split, encoding, tmp_path, caplog):
+    journal = Journal(tmp_path / "journal.parquet")
+    journal.path.write_bytes(b"PAR1 and then the disk was full")
+    runs = run_cell(make_cell(), split, encoding, device=CPU, journal=journal).runs
+    assert [run.status for run in runs] == ["ok"] * 3
+    assert "can't be read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("full"),
+        OSError(5, "Input/output error"),
+        RuntimeError("CUDA error: the launch timed out and was terminated"),
+    ],
+)
+def test_what_another_try_may_mend_is_raised_while_there_are_tries(
+    split, encoding, monkeypatch, error
+):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(cells, "build_table", fail)
+    with pytest.raises(type(error)):
+        run_cell(make_cell(), split, encoding, device=CPU, retries_left=1)
+    runs = run_cell(make_cell(), split, encoding, device=CPU).runs
+    assert {run.status for run in runs} == {"oom" if isinstance(error, MemoryError) else "error"}
+
+
+def test_a_failure_that_no_try_mends_is_a_row_at_once(split, encoding, monkeypatch):
+    def fail(*_):
+        raise ValueError("odd")
+
+    monkeypatch.setattr(cells, "build_table", fail)
+    runs = run_cell(make_cell(), split, encoding, device=CPU, retries_left=3).runs
+    assert {run.reason for run in runs} == {"ValueError: odd"}
+
+
+def test_alphas_that_fit_are_kept_for_the_next_try(split, encoding, monkeypatch, tmp_path):
+    build = cells.build_model
+
+    def short(*arguments, **options):
+        if 2.0 in arguments[4]:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return build(*arguments, **options)
+
+    journal = Journal(tmp_path / "journal.parquet")
+    options = {"device": CPU, "journal": journal, "provenance": PROVENANCE}
+    with monkeypatch.context() as patch:
+        patch.setattr(cells, "build_model", short)
+        with pytest.raises(TabpetError, match="1 of 3 alphas ran out of memory"):
+            run_cell(make_cell(), split, encoding, retries_left=1, **options)
+        last = run_cell(make_cell(), split, encoding, **options).runs
+        assert [run.status for run in last] == ["ok", "ok", "oom"]
+    seen = []
+    mended = run_cell(make_cell(), split, encoding, progress=seen.append, **options).runs
+    assert [run.status for run in mended] == ["ok"] * 3
+    assert {snapshot.members for snapshot in seen} == {1}

@@ -222,3 +222,14 @@ def test_a_checkpoint_that_can_not_be_saved_does_not_end_training(
     assert found.curves.equals(expected.curves)
     assert "training goes on without it" in caplog.text
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"fingerprint": "x"}, "text"])
+def test_a_checkpoint_of_other_content_is_a_fresh_start(tmp_path, content, caplog):
+    split = make_split()
+    expected = fit(make_job(split, SETTINGS))
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0)
+    torch.save(content, saved.of_group(ALPHAS).path)
+    found = fit(make_job(split, SETTINGS, checkpoint=saved))
+    same_members(found.members, expected.members)
+    assert "training starts anew" in caplog.text

@@ -1,15 +1,16 @@
-"""Memory: what is kept, what is free, and what a full one looks like."""
+"""Memory: what is kept, what a job may take, and what a full one looks like."""
 
 import platform
+import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 from tabpet.runs import is_out_of_memory
 from tabpet.training import memory
-from tests.training.tiny import CPU
 
 LINUX = pytest.mark.skipif(platform.system() != "Linux", reason="needs /proc")
 
@@ -25,38 +26,32 @@ def test_real_errors_of_a_full_memory_are_recognised():
 
 
 @LINUX
-def test_more_than_there_is_fails_at_once(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 2**28)
-    with memory.bounded_memory(CPU):
-        torch.empty(2**26, dtype=torch.uint8)
+def test_more_than_the_job_was_given_fails_at_once():
+    with memory.bounded_memory(resident_mb() + 256):
+        torch.empty(64 * 10**6, dtype=torch.uint8)
         with pytest.raises(RuntimeError) as full:
-            torch.empty(2**30, dtype=torch.uint8)
+            torch.empty(10**9, dtype=torch.uint8)
     assert is_out_of_memory(full.value)
-    torch.empty(2**30, dtype=torch.uint8)  # never touched, so it costs nothing
+    torch.empty(10**9, dtype=torch.uint8)  # never touched, so it costs nothing
+
+
+def resident_mb() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("VmRSS")]
+    return int(line.split()[1]) // 1000
 
 
 @LINUX
-def test_available_memory_of_the_machine():
-    available = memory.available_memory()
-    assert available is not None and available > 0
-
-
-def test_the_tightest_of_machine_and_control_groups_counts(tmp_path):
-    def write(path, text):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-
-    write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n")
-    write("proc/self/cgroup", "0::/jobs/mine\n")
-    assert memory.available_memory(tmp_path) == 5000 * 1024
-    write("sys/fs/cgroup/jobs/mine/memory.max", "max\n")
-    assert memory.available_memory(tmp_path) == 5000 * 1024
-    # 3,000,000 allowed, 1,000,000 used, of which 200,000 are files that can be dropped.
-    write("sys/fs/cgroup/jobs/memory.max", "3000000\n")
-    write("sys/fs/cgroup/jobs/memory.current", "1000000\n")
-    write("sys/fs/cgroup/jobs/memory.stat", "anon 800000\ninactive_file 200000\n")
-    assert memory.available_memory(tmp_path) == 2_200_000
-    assert memory.available_memory(tmp_path / "elsewhere") is None
+def test_the_bound_is_the_jobs_own_and_not_what_is_free():
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = []
+    for given in (4000, 8000):
+        with memory.bounded_memory(given):
+            limits.append(resource.getrlimit(resource.RLIMIT_DATA)[0])
+    assert limits[1] - limits[0] == 4000 * 10**6
+    with memory.bounded_memory(None):
+        assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 def test_keeping_and_releasing_memory_is_possible_anywhere(monkeypatch):

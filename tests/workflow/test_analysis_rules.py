@@ -4,9 +4,12 @@ import pandas as pd
 import pytest
 
 from tabpet.analysis.names import table_files
+from tabpet.catalog import read_catalogs
+from tabpet.config import Settings
 from tabpet.files import write_text
-from tabpet.runs import Run, read_runs, write_runs
-from tests.workflow.conftest import Workflow
+from tabpet.plan import RunCell, run_settings
+from tabpet.runs import Run, make_provenance, read_runs, write_runs
+from tests.workflow.conftest import ROOT, Workflow
 
 ALPHAS = (0.0, 0.5, 2.0)
 SETTINGS = {
@@ -27,20 +30,23 @@ def write_run(
     workflow: Workflow, dataset: str, model: str, encoding: str, seed: int, luck: float = 0.0
 ) -> None:
     """A run file as a job would write it."""
-    folder = workflow.folder / "results/runs" / dataset / "split42" / model / encoding
     alphas = ALPHAS if model == "ft_transformer" else (None,)
-    cell = (dataset, 42, model, encoding, seed, TASKS[dataset])
+    cell = RunCell(dataset, 42, model, encoding, seed)
+    row = read_catalogs([ROOT / "datasets.csv"])[dataset]
+    made_with = run_settings(Settings.model_validate(SETTINGS), row, model, encoding)
     runs = [
         Run(
-            *cell,
-            alpha,
-            0.5 + (alpha or 0) / 10,
-            0.6 + luck + (alpha or 0) / 20 + seed / 100,
+            **cell.identity,
+            task=TASKS[dataset],
+            alpha=alpha,
+            val_score=0.5 + (alpha or 0) / 10,
+            test_score=0.6 + luck + (alpha or 0) / 20 + seed / 100,
             seconds=9.0,
+            provenance=make_provenance(made_with, {}),
         )
         for alpha in alphas
     ]
-    write_runs(runs, folder / f"seed{seed}.parquet")
+    write_runs(runs, workflow.folder / cell.run)
 
 
 def write_all_runs(workflow: Workflow) -> None:
@@ -120,6 +126,7 @@ def test_partial_shows_what_exists_and_starts_no_other_job(workflow):
     cell = coverage.loc["demo-wine", "spearman"]
     assert (cell["planned"], cell["ok"], cell["missing"]) == (2, 1, 1)
     assert coverage.loc["demo-diabetes"]["missing"].sum() == 0
+    assert cell["reason"] == "fetch_dataset has not run"
     assert "no graph was estimated" in (folder / "timing.csv").read_text()
     assert not (workflow.folder / "results/scores.parquet").exists()
     assert "Nothing to be done" in workflow.run(*PARTIAL, "--dry-run").text
@@ -135,3 +142,37 @@ def test_partial_without_any_run_says_so(workflow):
     assert done.code == 1
     log = (workflow.folder / "results/logs/collect_partial.log").read_text()
     assert "No run has finished yet" in log
+
+
+def test_partial_works_in_a_half_finished_state_and_gives_the_reason_of_a_failure(workflow):
+    """A dataset that can't be fetched, and one whose card is gone beside its split."""
+    (workflow.folder / "mine.csv").write_text("name,path,target,task\nsales,no.csv,y,regression\n")
+    sheets = [str(ROOT / "datasets.csv"), "mine.csv"]
+    alone = {"models": [], "learners": [], "references": ["linear"], "graphs": [], "seeds": [1]}
+    workflow.configure(datasets=["demo-wine", "sales"], catalogs=sheets, **alone)
+    first = workflow.run()
+    assert first.code == 1
+    assert "1 job failed:" in first.text and "sales, fetch_dataset" in first.text
+    assert "no.csv" in first.text.split("1 job failed:")[1]
+    assert "log: results/logs/fetch_dataset/sales.log" in first.text
+    assert "snakemake partial" in first.text
+    (workflow.folder / "results/data/demo-wine/card.json").unlink()
+    done = workflow.run(*PARTIAL)
+    assert done.code == 0, done.text
+    scores = read_runs(workflow.folder / "results/partial/scores.parquet").set_index("dataset")
+    assert scores["status"].to_dict() == {"demo-wine": "ok", "sales": "missing"}
+    assert "no.csv" in scores.loc["sales", "reason"]
+
+
+def test_partial_after_a_changed_setting_mixes_nothing_in(workflow):
+    workflow.configure(**SETTINGS)
+    write_all_runs(workflow)
+    workflow.configure(**{**SETTINGS, "training": {"max_epochs": 30}, "models": ["ft_transformer"]})
+    done = workflow.run(*PARTIAL)
+    assert done.code == 0, done.text
+    scores = read_runs(workflow.folder / "results/partial/scores.parquet")
+    transformer = scores[scores["model"] == "ft_transformer"]
+    assert set(transformer["status"]) == {"outdated"} and transformer["test_score"].isna().all()
+    assert transformer["reason"].str.contains("training.max_epochs: 500, now 30").all()
+    coverage = pd.read_csv(workflow.folder / "results/partial/tables/coverage.csv")
+    assert coverage["outdated"].sum() == 8 and coverage["ok"].sum() == 8

@@ -61,5 +61,7 @@ def test_from_the_catalog_to_the_page(workflow):
     assert more_datasets["collect_dataset"] == more_datasets["fetch_dataset"] == 1
     assert more_datasets["train_transformer"] == ENCODINGS + 1
     workflow.configure(**{**SMOKE, "alphas": [0.5]})
+    assert set(workflow.run("--dry-run").jobs) == {"collect_dataset", *summaries}
+    workflow.configure(**{**SMOKE, "alphas": [0.5, 1, 2]})
     other_alphas = workflow.run("--dry-run").jobs
     assert set(other_alphas) == {"train_transformer", "collect_dataset", *summaries}

@@ -1,0 +1,180 @@
+"""What a run consists of: its cells, the files of each stage, and the settings behind each result.
+
+A cell is one run file: a dataset, split, learner, encoding and seed. Light: the Snakefile imports
+this, and so does whatever looks at a run from outside.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tabpet.catalog import CatalogRow
+from tabpet.config import CONTROL_KINDS, Settings
+from tabpet.errors import TabpetError
+
+TUNED, DEFAULT = "tuned", "default"  # in the place of an encoding, for learners without tokens
+RULES = {TUNED: "tune_trees", DEFAULT: "fit_reference"}
+RUN_FILE = re.compile(
+    r"runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/(?P<encoding>[^/]+)/"
+    r"seed(?P<seed>\d+)\.parquet$"
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A job on the way to a result: its rule, the file that says that it is done, and its log."""
+
+    rule: str
+    output: Path
+    log: Path
+
+
+@dataclass(frozen=True)
+class RunCell:
+    """One run file: names as they stand in its path."""
+
+    dataset: str
+    split: int
+    model: str
+    encoding: str  # a graph's name, `<graph>-<control>`, or `tuned` or `default` for trees
+    seed: int
+
+    @classmethod
+    def parse(cls, path: Path | str) -> "RunCell":
+        """The cell that the path of a run file names."""
+        match = RUN_FILE.search(Path(path).as_posix())
+        if match is None:
+            raise TabpetError(
+                f"{path} is not a run file: expected "
+                "runs/<dataset>/split<split>/<model>/<encoding>/seed<seed>.parquet."
+            )
+        names: dict[str, Any] = match.groupdict()
+        return cls(**{**names, "split": int(names["split"]), "seed": int(names["seed"])})
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The columns of its rows that name the cell."""
+        return asdict(self)
+
+    @property
+    def graph(self) -> str | None:
+        """The graph behind its encoding; None for learners without tokens."""
+        return None if self.encoding in RULES else split_encoding_name(self.encoding)[0]
+
+    @property
+    def run(self) -> Path:
+        """Its run file, from the folder that holds `results`."""
+        return Path(f"results/runs/{self._place}.parquet")
+
+    @property
+    def journal(self) -> Path:
+        """What an interrupted or extended job goes on from; no rule's output, so it stays."""
+        if self.encoding == TUNED:
+            return Path(f"results/journals/{self._split}/{self.model}/seed{self.seed}.log")
+        return Path(f"results/journals/{self._place}.parquet")
+
+    @property
+    def inputs(self) -> dict[str, Path]:
+        """The files that its result is made from, by what they are."""
+        files = {"split": Path(f"results/data/{self._split}.parquet")}
+        files["split info"] = files["split"].with_suffix(".json")
+        if self.graph is not None:
+            files["encoding"] = Path(f"results/encodings/{self._split_of(self.graph)}.parquet")
+            files["encoding info"] = files["encoding"].with_suffix(".json")
+        return files
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Every job that must be done before its run file is there, in order."""
+        stages = [
+            Stage(
+                "fetch_dataset",
+                Path(f"results/data/{self.dataset}/raw.parquet"),
+                Path(f"results/logs/fetch_dataset/{self.dataset}.log"),
+            ),
+            self._stage("prepare_split", self.inputs["split info"]),
+        ]
+        if self.graph is not None:
+            graph = Path(f"results/graphs/{self._split_of(self.graph)}.json")
+            stages.append(self._stage("estimate_graph", graph, self.graph))
+            encoded = self.inputs["encoding info"]
+            stages.append(self._stage("encode_positions", encoded, self.graph))
+        encoding = [] if self.graph is None else [self.encoding]
+        rule = RULES.get(self.encoding, "train_transformer")
+        return (*stages, self._stage(rule, self.run, self.model, *encoding, f"seed{self.seed}"))
+
+    @property
+    def _split(self) -> str:
+        return f"{self.dataset}/split{self.split}"
+
+    @property
+    def _place(self) -> str:
+        return f"{self._split}/{self.model}/{self.encoding}/seed{self.seed}"
+
+    def _split_of(self, name: str) -> str:
+        return f"{self._split}/{name}"
+
+    def _stage(self, rule: str, output: Path, *names: str) -> Stage:
+        name = "-".join((self.dataset, f"split{self.split}", *names))
+        return Stage(rule, output, Path(f"results/logs/{rule}/{name}.log"))
+
+
+def split_encoding_name(name: str) -> tuple[str, str | None]:
+    """The graph, and the kind of control that is built on it, if it is one."""
+    graph, _, kind = name.rpartition("-")
+    return (graph, kind) if kind in CONTROL_KINDS else (name, None)
+
+
+def member_alphas(encoding: str, alphas: Sequence[float]) -> tuple[float, ...]:
+    """The alphas to train: the grid and 0, ascending; a learnable encoding finds its own scale."""
+    grid = (1.0,) if split_encoding_name(encoding)[1] == "learnable" else alphas
+    return tuple(sorted({0.0, *map(float, grid)}))
+
+
+def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCell]:
+    """Every cell of some datasets, in the order of the tables."""
+    learners: list[tuple[str, str]] = [
+        (model, encoding) for model in settings.models for encoding in settings.encodings_of(model)
+    ]
+    learners += [(learner, TUNED) for learner in settings.learners]
+    learners += [(reference, DEFAULT) for reference in settings.references]
+    for dataset in datasets:
+        for split in settings.splits:
+            for model, encoding in learners:
+                for seed in settings.seeds:
+                    yield RunCell(dataset, split, model, encoding, seed)
+
+
+def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:
+    """The settings that decide the result of a cell, as plain JSON values.
+
+    Alphas are no part of them: each member goes its own way. Nor are time limits: what one cut
+    short says so.
+    """
+    if encoding == TUNED:
+        return settings.trees.experiment_fields()
+    if encoding == DEFAULT:
+        return settings.trees.used_by(model)  # type: ignore[arg-type]
+    return {
+        "model": getattr(settings.model_settings, model).model_dump(mode="json"),
+        "training": settings.training.experiment_fields(),
+        "batch_size": row.batch_size_of(model),
+    }
+
+
+def describe_differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
+    """What differs between two nested mappings: `training.max_epochs: 3, now 30`."""
+    parts = []
+    for key in dict.fromkeys([*old, *new]):
+        was, now = old.get(key), new.get(key)
+        if isinstance(was, Mapping) and isinstance(now, Mapping):
+            parts.append(describe_differences(was, now, f"{prefix}{key}."))
+        elif was != now:
+            parts.append(f"{prefix}{key}: {_shown(was)}, now {_shown(now)}")
+    return "; ".join(filter(None, parts))
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is None else str(value)

@@ -1,0 +1,152 @@
+"""`tabpet retry`: take back what did not end well, so that the next snakemake call repeats it.
+
+A cell loses its run file, and its journal whatever ended in that way; alphas and trials that ended
+well stay there and are not repeated. A graph loses its files, and with it goes what it leads to.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
+from tabpet.config import Settings, read_settings
+from tabpet.errors import TabpetError
+from tabpet.plan import DEFAULT, TUNED, RunCell
+from tabpet.state import graph_statuses
+
+ROOT = Path(__file__).resolve().parent.parent
+STATUSES = ("error", "oom", "timeout", "outdated", "skipped", "ok")
+console = Console()
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One result that is to be repeated: a cell's, or a graph's description."""
+
+    what: RunCell | Path
+    status: str
+    reason: str
+
+
+def retry(
+    status: Annotated[
+        list[str] | None,
+        typer.Option(help=f"How it ended: {', '.join(STATUSES)}. Default: error and oom."),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only these datasets or @groups.")
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only these learners; no graphs.")] = None,
+    config: Annotated[Path, typer.Option(help="Config file of the run.")] = ROOT / "config.yaml",
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what.")] = False,
+) -> None:
+    """List cells and graphs that ended in some way and, with --yes, have snakemake repeat them."""
+    settings = read_settings(config)
+    catalog = read_catalogs(path if path.exists() else ROOT / path for path in settings.catalogs)
+    names = select_datasets(catalog, settings.datasets, settings.exclude)
+    if dataset:
+        chosen = set(select_datasets(catalog, dataset))
+        names = [name for name in names if name in chosen]
+    statuses = _known(status or ["error", "oom"], STATUSES, "status")
+    learners = {*settings.models, *settings.learners, *settings.references}
+    models = _known(model, sorted(learners), "model") if model else None
+    rows = [catalog[name] for name in names]
+    repeats = find_repeats(settings, rows, statuses, models)
+    if not repeats:
+        console.print(f"Nothing of this run ended as {' or '.join(statuses)}: nothing to repeat.")
+        return
+    console.print(_listing(repeats))
+    if not yes:
+        console.print(
+            f"\n{len(repeats)} to repeat. Nothing has been changed: add --yes, then run snakemake."
+        )
+        return
+    for repeat in repeats:
+        take_back(repeat)
+    console.print(f"\n{len(repeats)} taken back: the next snakemake call repeats them.")
+
+
+def find_repeats(
+    settings: Settings,
+    rows: Sequence[CatalogRow],
+    statuses: Collection[str],
+    models: Collection[str] | None = None,
+    folder: Path = Path(),
+) -> list[Repeat]:
+    """Graphs, unless some models are named, then cells that ended in one of these ways."""
+    from tabpet.analysis.collect import collect_runs
+    from tabpet.analysis.coverage import JOB, job_outcomes
+
+    repeats = []
+    if models is None:
+        names = [row.name for row in rows]
+        repeats = [
+            Repeat(path, status, reason)
+            for path, status, reason in graph_statuses(settings, names, folder)
+            if status in statuses
+        ]
+    outcomes = job_outcomes(collect_runs(settings, rows, folder))
+    for line in outcomes[outcomes["outcome"].isin(statuses)].to_dict("records"):
+        cell = RunCell(**{str(name): line[name] for name in JOB})
+        if models is None or cell.model in models:
+            repeats.append(Repeat(cell, line["outcome"], line["reason"] or ""))
+    return repeats
+
+
+def take_back(repeat: Repeat, folder: Path = Path()) -> None:
+    """Remove a result's files, and from its journal what ended in the same way."""
+    if isinstance(repeat.what, Path):
+        for extension in (".parquet", ".json"):
+            (folder / repeat.what).with_suffix(extension).unlink(missing_ok=True)
+        return
+    cell = repeat.what
+    _forget(cell, repeat.status, folder)
+    run = folder / cell.run
+    for path in (run, *run.parent.glob(f"{run.stem}.*.parquet")):
+        path.unlink(missing_ok=True)
+
+
+def _forget(cell: RunCell, status: str, folder: Path) -> None:
+    """Take what is to be repeated out of the journal of a cell."""
+    journal = folder / cell.journal
+    if cell.encoding == DEFAULT:
+        return  # which has none
+    if cell.encoding == TUNED:
+        from tabpet.trees.journal import forget_failed_trials
+
+        # A search that its time ended goes on; trials of other settings are set aside by its key.
+        if status in ("error", "oom"):
+            forget_failed_trials(journal)
+        elif status == "ok":
+            journal.unlink(missing_ok=True)
+        return
+    from tabpet.training.files import Journal
+
+    Journal(journal).forget(status)
+
+
+def _known(given: Collection[str], choices: Collection[str], what: str) -> list[str]:
+    if unknown := sorted(set(given) - set(choices)):
+        raise TabpetError(
+            f"There is no {what} {', '.join(map(repr, unknown))} in this run; choose from: "
+            f"{', '.join(choices)}."
+        )
+    return list(dict.fromkeys(given))
+
+
+def _listing(repeats: Sequence[Repeat]) -> Table:
+    """A line per result."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("what", "status", "why"):
+        table.add_column(name, overflow="fold")
+    for repeat in repeats:
+        path = repeat.what if isinstance(repeat.what, Path) else repeat.what.run
+        place = path.with_suffix("").relative_to("results")
+        table.add_row(escape(str(place)), repeat.status, escape(repeat.reason))
+    return table
