@@ -139,6 +139,18 @@ def test_pairs_without_information_can_join_the_tree():
     assert maximum_spanning_tree(np.zeros((4, 4))).sum() == 2 * 3
 
 
+def test_weights_that_differ_by_rounding_tie_and_the_first_joins():
+    # On both sides of a number that ends where a rounding to 12 decimals changes.
+    middle = 0.0965673033255
+    weights = np.zeros((3, 3))
+    weights[0, 1], weights[0, 2], weights[1, 2] = 1.0, middle - 1e-15, middle + 1e-15
+    tree = maximum_spanning_tree(weights + weights.T)
+    np.testing.assert_array_equal(np.argwhere(np.triu(tree)), [[0, 1], [0, 2]])
+    weights[0, 2] = middle - 1e-11  # no rounding
+    tree = maximum_spanning_tree(weights + weights.T)
+    np.testing.assert_array_equal(np.argwhere(np.triu(tree)), [[0, 1], [1, 2]])
+
+
 def test_copies_and_mirror_images_tie_and_the_first_joins():
     rng = np.random.default_rng(0)
     for _ in range(40):

@@ -13,6 +13,8 @@ _COLUMNS_PER_BLOCK = 20
 # this even in columns that lie 10^6 times their range away from 0. The values of an integer column
 # that are not on an edge keep a distance of at least 1 / (max - min).
 _ON_EDGE = 1e-8
+# Weights that follow each other this closely are equal: rounding leaves about 1e-15.
+_SAME_WEIGHT = 1e-13
 
 
 def estimate_chow_liu(values: np.ndarray, settings: ChowLiuSettings, budget: Budget) -> Estimate:
@@ -141,10 +143,13 @@ def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
 
     d = len(weights)
     rows, columns = np.triu_indices(d, 1)
+    found = weights[rows, columns]
+    order = np.argsort(-found, kind="stable")
+    # Sums of the same terms in another order differ in their last digits.
+    level = np.cumsum(np.diff(found[order], prepend=np.inf) < -_SAME_WEIGHT)
+    order = order[np.lexsort((order, level))]
     # Ranks from 1 up replace the weights: csgraph reads 0 as "no edge", and a pair without
     # information must still be able to join the tree.
-    # Sums of the same terms in another order differ in their last digits: rounded, they are equal.
-    order = np.argsort(-np.round(weights[rows, columns], 12), kind="stable")
     ranks = np.zeros((d, d))
     ranks[rows[order], columns[order]] = np.arange(1, len(order) + 1)
     tree = minimum_spanning_tree(ranks).toarray() > 0
