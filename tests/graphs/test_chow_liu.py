@@ -11,7 +11,6 @@ from sklearn.metrics import mutual_info_score
 from tabpet.data.nodes import NodeMatrix
 from tabpet.graphs import estimate_graph
 from tabpet.graphs.methods.chow_liu import (
-    _joint_counts,
     bin_columns,
     maximum_spanning_tree,
     mutual_information,
@@ -182,19 +181,6 @@ def test_chain_is_recovered():
         for pair in zip(graph.edges()["source"], graph.edges()["target"], strict=True)
     }
     assert pairs == {frozenset("ab"), frozenset("bc")}
-
-
-@pytest.mark.parametrize("n", [1, 63, 64, 255, 256, 4095, 4096, 9000])
-@pytest.mark.parametrize("n_left", [1, 2, 5, 13])
-def test_joint_counts_are_exact_however_many_share_a_number(n, n_left):
-    rng = np.random.default_rng(n)
-    # From full rows to nearly empty ones, so that numbers of all kinds of digits are in.
-    shares = np.where(np.arange(n_left) % 2, 1.0, 0.1 ** (np.arange(n_left) / 2))
-    left = rng.random((n_left, n)) < shares[:, None]
-    right = rng.random((3, n)) < 0.999
-    expected = left.astype(np.int64) @ right.astype(np.int64).T
-    found = _joint_counts(left.astype(np.float32), left.sum(axis=1), right.astype(np.float32))
-    np.testing.assert_array_equal(found, expected)
 
 
 def test_columns_that_fill_one_bin_share_no_information():
