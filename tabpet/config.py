@@ -200,6 +200,11 @@ class EncodingSettings(Section):
     k_min: int = Field(2, ge=1, description="Fewest eigenvectors from each end of the spectrum.")
     k_max: int = Field(10, ge=1, description="Most eigenvectors from each end of the spectrum.")
     clip: float = Field(10.0, gt=0, description="Encodings are cut at this absolute value.")
+    few_nodes: Literal["lower", "repeat"] = Field(
+        "lower",
+        description="A graph with fewer than 2 k + 1 nodes: lower k until no eigenvector is used "
+        "twice, or keep k and repeat those that belong to both ends (released code).",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> "EncodingSettings":

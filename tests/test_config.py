@@ -51,6 +51,11 @@ def test_table_names_nested_settings():
     assert "| `prepare.max_missing` | `0.7` |" in settings_table()
 
 
+def test_preset_of_the_released_code_keeps_k_on_few_nodes():
+    assert read_settings(ROOT / "configs/authors.yaml").encoding.few_nodes == "repeat"
+    assert read_settings(ROOT / "configs/paper.yaml").encoding.few_nodes == "lower"
+
+
 def test_catalog_holds_the_papers_tables():
     catalog = read_catalogs([ROOT / "datasets.csv"])
     paper = [row for row in catalog.values() if "paper" in row.groups]

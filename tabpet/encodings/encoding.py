@@ -2,12 +2,12 @@
 Encoding Creation")."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from tabpet.encodings.k_selection import KChoice, select_k
+from tabpet.encodings.k_selection import select_k
 from tabpet.encodings.spectrum import eigenpairs
 from tabpet.errors import TabpetError
 from tabpet.graphs.graph import Graph
@@ -20,6 +20,8 @@ from tabpet.graphs.laplacian import (
 )
 from tabpet.runs import GraphState
 
+FewNodes = Literal["lower", "repeat"]
+
 # Spread of a column below this is rounding, not structure.
 _CONSTANT = 1e-9
 
@@ -29,7 +31,7 @@ class Encoding:
     """One row of `values` per feature: k columns of low and k of high graph frequency."""
 
     features: tuple[str, ...]
-    values: np.ndarray  # (n_features, 2 k)
+    values: np.ndarray  # (n_features, 2 k); narrower where `few_nodes: repeat` finds too few nodes
     k: int
     eigenvalues: np.ndarray  # (n_nodes,), of the Laplacian whose eigenvectors are used
     normalized_eigenvalues: np.ndarray  # (n_nodes,), from which k was chosen
@@ -47,7 +49,7 @@ class Encoding:
         return self.values.shape[1]
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per feature: feature, pe_1 ... pe_2k."""
+        """A row per feature: feature, pe_1 ... pe_{d_pe}."""
         columns = {f"pe_{i + 1}": self.values[:, i] for i in range(self.d_pe)}
         return pd.DataFrame({"feature": pd.Series(self.features, dtype="str"), **columns})
 
@@ -94,6 +96,7 @@ def encode(
     k_min: int = 2,
     k_max: int = 10,
     clip: float = 10.0,
+    few_nodes: FewNodes = "lower",
 ) -> Encoding:
     """Encode the features of a graph by low and high eigenvectors of its Laplacian."""
     import scipy.linalg  # noqa: F401  (loads the BLAS that is limited below)
@@ -109,20 +112,21 @@ def encode(
         normalized = np.linalg.eigvalsh(laplacian_matrix(weights, "normalized"))
         choice = select_k(normalized, k_min, k_max)
         eigenvalues, vectors = eigenpairs(weights, laplacian)
-    used, notes = _choose_eigenvectors(len(weights), choice)
+    k, used, notes = _choose_eigenvectors(len(weights), choice.k_first, few_nodes)
     notes += _describe_graph(weights)
     if not weights.any():
         used = (-1,) * len(used)
-    columns = [_standardise(vectors[:, one], clip) if one >= 0 else None for one in used]
-    zeros = np.zeros(len(weights))
-    by_node = np.column_stack([zeros if one is None else one for one in columns])
+    by_node = np.zeros((len(weights), len(used)))
+    for column, one in enumerate(used):
+        if one >= 0:
+            by_node[:, column] = _standardise(vectors[:, one], clip)
     values = _average_by_feature(by_node, graph.feature_of[order], len(graph.features))
     notes += _describe_values(graph, by_node, values)
     state, reason = _describe_state(graph)
     return Encoding(
         features=graph.features,
         values=values,
-        k=len(used) // 2,
+        k=k,
         eigenvalues=eigenvalues,
         normalized_eigenvalues=normalized,
         used=used,
@@ -132,6 +136,7 @@ def encode(
             "k_min": k_min,
             "k_max": k_max,
             "clip": clip,
+            "few_nodes": few_nodes,
         },
         notes=notes,
         choice={
@@ -145,19 +150,42 @@ def encode(
     )
 
 
-def _choose_eigenvectors(n: int, choice: KChoice) -> tuple[tuple[int, ...], list[str]]:
-    """Positions of e_2 ... e_(k+1) and e_(n-k+1) ... e_n, each once; -1 where there is none."""
-    k = choice.k_first
-    # NOTE[AUTHORS]: with few nodes the released slicing takes some eigenvectors twice.
+def _choose_eigenvectors(
+    n: int, k: int, few_nodes: FewNodes
+) -> tuple[int, tuple[int, ...], list[str]]:
+    """k, the positions of e_2 ... e_(k+1) and e_(n-k+1) ... e_n, and notes on too few of them."""
+    if few_nodes == "lower":
+        return _lower_k(n, k)
+    if few_nodes == "repeat":
+        return _repeat_eigenvectors(n, k)
+    raise TabpetError(f"few_nodes is {few_nodes!r}; allowed are 'lower' and 'repeat'")
+
+
+def _lower_k(n: int, k: int) -> tuple[int, tuple[int, ...], list[str]]:
+    """As many from each end as there are different ones; position -1 where there is none."""
     largest = max(1, (n - 1) // 2)
     notes = []
     if k > largest:
         notes.append(f"k lowered from {k} to {largest}: {n} nodes have no more eigenvectors")
         k = largest
     if n >= 3:
-        return (*range(1, k + 1), *range(n - k, n)), notes
+        return k, (*range(1, k + 1), *range(n - k, n)), notes
     notes.append(f"{n} nodes: columns without an eigenvector are zero")
-    return ((1, -1) if n == 2 else (-1, -1)), notes
+    return k, ((1, -1) if n == 2 else (-1, -1)), notes
+
+
+def _repeat_eigenvectors(n: int, k: int) -> tuple[int, tuple[int, ...], list[str]]:
+    """k from each end, or all that the end has; where the ends meet, some are in both."""
+    # NOTE[AUTHORS]: the released code takes these slices.
+    positions = range(n)
+    low, high = positions[1 : k + 1], positions[-k:]
+    used = (*low, *high)
+    notes = []
+    if twice := len(set(low) & set(high)):
+        notes.append(f"k = {k} with {n} nodes: {twice} eigenvectors are used at both ends")
+    if len(used) < 2 * k:
+        notes.append(f"k = {k} with {n} nodes: {len(used)} columns instead of {2 * k}")
+    return k, used, notes
 
 
 def _standardise(vector: np.ndarray, clip: float) -> np.ndarray:

@@ -188,7 +188,7 @@ def _draw_spectrum(axes: "Axes", graph: Graph, encoding: ChosenEigenvectors | No
     axes.scatter(ranks, values, s=size, facecolor="white", edgecolor="0.3", linewidth=0.8)
     if encoding is not None and len(values) > 2:
         k = encoding.k
-        low, high = slice(1, k + 1), slice(len(values) - k, len(values))
+        low, high = slice(1, k + 1), slice(max(len(values) - k, 0), None)
         axes.scatter(
             ranks[low], values[low], s=size, color="black", label=f"k = {k} lowest after the first"
         )

@@ -190,6 +190,65 @@ def test_no_eigenvector_is_used_twice(n, k, used):
     assert any("k lowered from 2 to 1" in one for one in encoding.notes) == (n < 5)
 
 
+# The released slices of n eigenvectors, vectors[:, 1 : k + 1] and vectors[:, -k:].
+@pytest.mark.parametrize(
+    ("n", "k", "used", "notes"),
+    [
+        (1, 2, (-1,), ["1 columns instead of 4"]),
+        (2, 2, (1, 0, 1), ["1 eigenvectors are used at both ends", "3 columns instead of 4"]),
+        (3, 2, (1, 2, 1, 2), ["2 eigenvectors are used at both ends"]),
+        (4, 2, (1, 2, 2, 3), ["1 eigenvectors are used at both ends"]),
+        (5, 2, (1, 2, 3, 4), []),
+        (4, 3, (1, 2, 3, 1, 2, 3), ["3 eigenvectors are used at both ends"]),
+        (4, 5, (1, 2, 3, 0, 1, 2, 3), ["3 eigenvectors", "7 columns instead of 10"]),
+    ],
+)
+def test_repeating_keeps_k_and_uses_eigenvectors_twice(n, k, used, notes):
+    graph = graph_of(path(n) if n > 1 else np.zeros((1, 1)))
+    encoding = encode(graph, k_min=k, few_nodes="repeat")
+    assert (encoding.k, encoding.used) == (k, used)
+    assert encoding.values.shape == (n, encoding.d_pe) == (n, len(used))
+    assert encoding.settings["few_nodes"] == "repeat"
+    told = [one for one in encoding.notes if one.startswith("k = ")]
+    assert bool(told) == bool(notes)
+    assert all(one in " ".join(told) for one in notes)
+
+
+def test_repeated_columns_by_hand():
+    s = np.sqrt(0.5)
+    # The trivial eigenvector is the constant: a zero column.
+    two = encode(graph_of(path(2)), few_nodes="repeat").values
+    np.testing.assert_allclose(two, [[s, 0, s], [-s, 0, -s]], atol=1e-12)
+    # (1, 0, -1) and (-1, 2, -1), with sample variances 1 and 3.
+    three = encode(graph_of(path(3)), few_nodes="repeat").values
+    low, high = np.array([1, 0, -1]), np.array([-1, 2, -1]) / np.sqrt(3)
+    np.testing.assert_allclose(three, np.column_stack([low, high, low, high]), atol=1e-12)
+    # cos(pi j (i + 1/2) / 4) for j = 1, 2, 3; the last turned, its i = 1 being cos(9 pi / 8).
+    four = encode(graph_of(path(4)), few_nodes="repeat").values
+    i = np.arange(4)
+    columns = [sign * np.cos(np.pi * j * (i + 0.5) / 4) for j, sign in ((1, 1), (2, 1), (3, -1))]
+    first, second, third = (one / one.std(ddof=1) for one in columns)
+    np.testing.assert_allclose(four, np.column_stack([first, second, second, third]), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 6, 9])
+def test_repeating_changes_nothing_where_nodes_suffice(n):
+    lowered, repeated = (encode(graph_of(path(n)), few_nodes=one) for one in ("lower", "repeat"))
+    assert 2 * lowered.k < n
+    np.testing.assert_array_equal(repeated.values, lowered.values)
+    assert (repeated.k, repeated.used, repeated.notes) == (lowered.k, lowered.used, lowered.notes)
+
+
+def test_repeating_without_nodes_has_no_columns():
+    none = np.zeros(0, dtype=np.int64)
+    encoding = encode(
+        Graph("test", (), ("x", "y"), none, np.zeros((0, 0)), False), few_nodes="repeat"
+    )
+    assert (encoding.k, encoding.values.shape, encoding.used) == (2, (2, 0), ())
+    loaded = Encoding.from_frame(encoding.to_frame(), encoding.to_metadata())
+    assert loaded.values.shape == (2, 0)
+
+
 def test_two_nodes_by_hand():
     s = np.sqrt(0.5)
     np.testing.assert_allclose(encode(graph_of(path(2))).values, [[s, 0], [-s, 0]])
@@ -251,6 +310,8 @@ def test_encoding_survives_its_files():
 
 def test_wrong_settings_are_told_with_what_is_allowed():
     graph = graph_of(path(5))
+    with pytest.raises(TabpetError, match="'twice'; allowed are 'lower' and 'repeat'"):
+        encode(graph, few_nodes="twice")
     with pytest.raises(TabpetError, match="'median'; allowed are 'mean' and 'max'"):
         encode(graph, symmetrize="median")
     with pytest.raises(TabpetError, match="'random_walk'; allowed are 'combinatorial'"):

@@ -24,6 +24,13 @@ def test_every_graph_can_be_drawn(n, share, tmp_path):
     assert (tmp_path / "graph.svg").stat().st_size > 0
 
 
+def test_spectrum_marks_what_exists_when_k_exceeds_the_nodes():
+    graph = graph_of(1 - np.eye(3))
+    figure = plot_graph(graph, encode(graph, k_min=5, few_nodes="repeat"))
+    every, low, high = (one.get_offsets()[:, 0] for one in figure.axes[1].collections[-3:])
+    assert (list(every), list(low), list(high)) == ([1, 2, 3], [2, 3], [1, 2, 3])
+
+
 def test_names_may_hold_anything(tmp_path):
     graph = graph_of(1 - np.eye(3))
     named = dataclasses.replace(graph, features=("US$ in $", "ln(VOTES/POP)", "<a&b>"))

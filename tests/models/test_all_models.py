@@ -154,6 +154,15 @@ def test_tab_transformer_needs_rows_for_its_tokens_only():
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["graph", "learnable"])
+@pytest.mark.parametrize("d_pe", [0, 1, 3])
+def test_an_encoding_of_few_nodes_may_have_any_width(name: Any, kind: str, d_pe: int):
+    layout = layout_of(2, 3)
+    encoding = encoding_of(layout.features, d_pe, kind)
+    assert small_model(name, layout, encoding)(*rows_of(layout)).isfinite().all()
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_too_wide_encodings_are_refused_and_say_how_wide(name: Any):
     layout = layout_of(2, 3)
     room = {"ft_transformer": 15, "saint": 5, "tab_transformer": 6}[name]
