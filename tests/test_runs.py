@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
 
-from tabpet.runs import SCHEMA, Run, read_runs, score, used_versions, write_runs
+from tabpet.errors import TabpetError
+from tabpet.files import replacing
+from tabpet.runs import (
+    SCHEMA,
+    Run,
+    is_transient,
+    read_runs,
+    score,
+    stored_runs,
+    used_versions,
+    write_runs,
+)
 
 CELL = {"dataset": "a", "split": 42, "model": "xgboost", "encoding": "tuned", "seed": 1}
 
@@ -67,3 +78,43 @@ def test_versions_name_the_package_itself():
     import tabpet
 
     assert used_versions("numpy")["tabpet"] == tabpet.__version__
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError("full"), True),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), True),
+        (RuntimeError("CUDA error: unspecified launch failure"), True),
+        (OSError(28, "No space left on device"), True),
+        (OSError(116, "Stale file handle"), True),
+        (FileNotFoundError(2, "No such file"), False),
+        (ValueError("odd"), False),
+        (TabpetError("the encoding has no row for 'a'"), False),
+    ],
+)
+def test_what_another_try_may_mend(error, expected):
+    assert is_transient(error) is expected
+
+
+def test_a_full_disk_is_worth_another_try(tmp_path):
+    with pytest.raises(TabpetError) as failed, replacing(tmp_path / "a.txt"):
+        raise OSError(28, "No space left on device")
+    assert is_transient(failed.value)
+
+
+def test_rows_come_back_as_objects(tmp_path):
+    runs = [
+        Run(**CELL, task="regression", val_score=1.5, test_score=2.5, parameters={"depth": 3}),
+        Run(
+            **{**CELL, "encoding": "spearman"},
+            task="regression",
+            alpha=0.5,
+            status="oom",
+            reason="too large",
+            graph_state="cut",
+            provenance={"settings": {"a": 0.1}, "inputs": {}},
+        ),
+    ]
+    write_runs(runs, tmp_path / "r.parquet")
+    assert stored_runs(tmp_path / "r.parquet") == runs

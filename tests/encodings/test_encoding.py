@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -252,6 +253,27 @@ def test_repeating_without_nodes_has_no_columns():
 def test_two_nodes_by_hand():
     s = np.sqrt(0.5)
     np.testing.assert_allclose(encode(graph_of(path(2))).values, [[s, 0], [-s, 0]])
+
+
+@pytest.mark.parametrize(
+    ("weights", "status", "state", "said"),
+    [
+        (path(3), "ok", "ok", ""),
+        (path(3), "timeout", "cut", "was cut by its time limit: why"),
+        (np.zeros((3, 3)), "ok", "empty", "has no edges, so the encoding is zero"),
+        (np.zeros((3, 3)), "timeout", "failed", "graph: why"),
+        (np.zeros((3, 3)), "error", "failed", "graph: why"),
+    ],
+)
+def test_the_state_of_the_graph_travels_with_its_encoding(weights, status, state, said):
+    graph = dataclasses.replace(graph_of(weights), status=status, reason="why" if said else "")
+    encoding = encode(graph)
+    assert encoding.graph_state == state and said in encoding.graph_reason
+    metadata = json.loads(json.dumps(encoding.to_metadata()))
+    again = Encoding.from_frame(encoding.to_frame(), metadata)
+    assert (again.graph_state, again.graph_reason) == (state, encoding.graph_reason)
+    for kind in ("random", "shuffled", "learnable"):
+        assert control(encoding, kind, 1).graph_state == state
 
 
 def test_empty_graph_is_zero_and_labelled():

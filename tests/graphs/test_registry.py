@@ -138,6 +138,18 @@ def test_an_estimator_that_fails_is_a_row_that_says_so(monkeypatch, function, st
     assert encode(graph).values.shape[0] == 3
 
 
+def test_what_another_try_may_mend_is_raised_while_there_are_tries(monkeypatch):
+    def short(values, settings, budget):
+        raise MemoryError("full")
+
+    broken = dataclasses.replace(ESTIMATORS["pearson"], function=short)
+    monkeypatch.setitem(ESTIMATORS, "pearson", broken)
+    matrix = matrix_of(linear_sem(50, 3, seed=0))
+    with pytest.raises(MemoryError):
+        estimate_graph(matrix, "pearson", retries_left=1)
+    assert estimate_graph(matrix, "pearson").status == "error"
+
+
 def test_a_table_without_nodes():
     empty = NodeMatrix(np.zeros((9, 0)), (), ("x", "y"), np.zeros(0, dtype=np.int64), ("x", "y"))
     for method in METHODS:

@@ -97,3 +97,13 @@ def test_a_table_of_constants():
     assert runs["xgboost"].test_score == 0.5
     assert runs["catboost"].status == "error"
     assert "constant" in runs["catboost"].reason
+
+
+def test_what_another_try_may_mend_is_raised_while_there_are_tries(monkeypatch):
+    def short(*arguments):
+        raise MemoryError("full")
+
+    monkeypatch.setattr("tabpet.trees.references._fit", short)
+    with pytest.raises(MemoryError):
+        fit_reference(classes(), "linear", 1, QUICK, retries_left=1)
+    assert fit_reference(classes(), "linear", 1, QUICK).status == "oom"

@@ -10,7 +10,7 @@ import pytest
 from tabpet.config import TreeSettings
 from tabpet.errors import TabpetError
 from tabpet.trees import tuning
-from tabpet.trees.journal import open_journal
+from tabpet.trees.journal import forget_failed_trials, open_journal
 from tabpet.trees.learners import Fit, build_learner
 from tabpet.trees.space import FIXED
 from tabpet.trees.table import Table
@@ -30,6 +30,7 @@ class FakeLearner:
 
     def __init__(self, stop_at=None, fail_at=()):
         self.fits, self.stop_at, self.fail_at = 0, stop_at, fail_at
+        self.error = RuntimeError("no luck\nin this trial")
 
     def fit(self, parameters, watch):
         self.fits += 1
@@ -38,7 +39,7 @@ class FakeLearner:
             if self.fits == self.stop_at and rounds == 5:
                 raise Stopped
             if self.fits in self.fail_at:
-                raise RuntimeError("no luck\nin this trial")
+                raise self.error
             if watch(rounds, error):
                 break
         return Fit(1 - error / 10, 0.5, rounds, rounds)
@@ -297,3 +298,29 @@ def test_progress_is_logged(tmp_path, fake, caplog):
     assert lines[0].startswith("trial 1 of 2: ok, balanced_accuracy ")
     assert ", best " in lines[1]
     assert lines[1].endswith("about 0 s left")
+
+
+def test_a_trial_without_memory_is_raised_while_there_are_tries(tmp_path, fake, monkeypatch):
+    learner = fake(fail_at=(3,))
+    monkeypatch.setattr(learner, "error", MemoryError("full"))
+    arguments = (classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log")
+    with pytest.raises(MemoryError):
+        tune_trees(*arguments, retries_left=1)
+    # The trials before it are in the journal, and the search goes on with the third.
+    learner.fail_at = ()
+    run, trials = tune_trees(*arguments)
+    assert (run.status, len(trials), learner.fits) == ("ok", 13, 14)
+
+
+def test_without_tries_a_trial_without_memory_is_recorded_and_can_be_forgotten(tmp_path, fake):
+    learner = fake(fail_at=(3,))
+    learner.error = MemoryError("full")
+    arguments = (classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log")
+    _, trials = tune_trees(*arguments)
+    assert trials["state"].tolist().count("oom") == 1
+    assert forget_failed_trials(tmp_path / "seed1.log") == 1
+    assert forget_failed_trials(tmp_path / "seed1.log") == 0
+    fits = learner.fits
+    _, again = tune_trees(*arguments)
+    assert set(again["state"]) == {"ok"} and learner.fits == fits + 1
+    assert forget_failed_trials(tmp_path / "nowhere.log") == 0
