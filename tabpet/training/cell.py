@@ -25,7 +25,7 @@ from tabpet.training.device import choose_device, device_name, numerics
 from tabpet.training.memory import bounded_memory
 from tabpet.training.names import member_alphas, split_encoding_name
 from tabpet.training.progress import Clock, LogProgress, Progress
-from tabpet.training.seeds import derive_seed
+from tabpet.training.seeds import Stream, derive_seed
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
@@ -139,7 +139,8 @@ def _train(
     table = build_table(split, layout, training, device)
     alphas = member_alphas(cell.encoding, cell.alphas)
     logger.info("%d alphas on %s, d_pe %d", len(alphas), row.device, encoding.d_pe)
-    streams = {name: derive_seed(cell.seed, name) for name in ("weights", "order", "dropout")}
+    names: tuple[Stream, ...] = ("weights", "order", "dropout", "context")
+    streams = {name: derive_seed(cell.seed, name) for name in names}
     logger.info(
         "seed %d gives the streams %s (order, dropout: anew each epoch)", cell.seed, streams
     )
