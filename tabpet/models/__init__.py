@@ -10,6 +10,7 @@ from tabpet.config import (
 )
 from tabpet.encodings import Encoding
 from tabpet.errors import TabpetError
+from tabpet.models.context import Context
 from tabpet.models.ft_transformer import FTTransformer
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
@@ -18,7 +19,7 @@ from tabpet.models.saint import Saint
 from tabpet.models.tab_transformer import TabTransformer, shared_width
 from tabpet.models.weights import Members
 
-__all__ = ["Integration", "Layout", "MemberModel", "build_model", "why_not"]
+__all__ = ["Context", "Integration", "Layout", "MemberModel", "build_model", "why_not"]
 
 Architecture = FTTransformerSettings | SaintSettings | TabTransformerSettings
 _MODELS: dict[ModelName, Callable[..., MemberModel]] = {

@@ -12,6 +12,7 @@ from tabpet.models.weights import Members
 
 Bias = Literal["uniform", "zero", "none"]
 FFN_FACTOR = 4  # hidden width of a gated feed-forward part, as a multiple of its width
+_WEIGHTS_AT_ONCE = 2**20  # attention weights between tokens and a context, of all members
 
 
 class MemberLinear(nn.Module):
@@ -117,6 +118,32 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(members, B, tokens, width) to the same shape."""
         return self.out(self.attend(self.qkv(x)))
+
+    def keys_values(self, x: Tensor) -> Tensor:
+        """(members, B, tokens, width) to (2, members, B, heads, tokens, head_width)."""
+        return self._by_head(self.qkv(x))[1:]
+
+    def beside(self, x: Tensor, context: Tensor) -> Tensor:
+        """The same shape as x: each token attends to itself and to a context, not to the others.
+
+        The context's keys and values are (2, members, B, heads, n, head_width).
+        """
+        keys, values = context
+        weights = (keys.shape[-2] + 1) * keys.shape[:3].numel()  # of one token in all sequences
+        found = []
+        # Only so many tokens at once: memory is bounded, however large the context.
+        for part in self.qkv(x).split(max(1, _WEIGHTS_AT_ONCE // weights), dim=2):
+            q, k, v = self._by_head(part)
+            q = q * self.head_width**-0.5
+            scores = torch.cat([q @ keys.mT, (q * k).sum(dim=-1, keepdim=True)], dim=-1)
+            others, own = torch.softmax(scores, dim=-1).split([keys.shape[-2], 1], dim=-1)
+            found.append((others @ values + own * v).transpose(2, 3).flatten(3))
+        return self.out(torch.cat(found, dim=2))
+
+    def _by_head(self, qkv: Tensor) -> Tensor:
+        """(members, B, tokens, 3 * inner) to (3, members, B, heads, tokens, head_width)."""
+        by_head = qkv.view(*qkv.shape[:3], 3, self.n_heads, self.head_width)
+        return by_head.permute(3, 0, 1, 4, 2, 5)
 
     def attend(self, qkv: Tensor) -> Tensor:
         """What tokens find, from their queries, keys and values, before the output layer."""

@@ -5,19 +5,17 @@ batches and the same dropout masks, and never exchange anything, so each is what
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from tabpet.models.context import Context
 from tabpet.models.positions import Positions
 
 
 class MemberModel(nn.Module, ABC):
     """A model of several members, which differ in alpha alone when training begins."""
-
-    # Whether the rows of a batch see each other, so that batches are part of the prediction.
-    rows_interact: ClassVar[bool] = False
 
     def __init__(self, positions: Positions) -> None:
         super().__init__()
@@ -40,6 +38,13 @@ class MemberModel(nn.Module, ABC):
     @abstractmethod
     def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
         """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
+
+    def given(self, context: Context) -> Callable[[Tensor, Tensor], Tensor]:
+        """What `forward` is to scored rows: no row's outputs depend on the others of its batch.
+
+        A model whose rows attend to each other in training lets them attend to the context.
+        """
+        return self
 
     @torch.no_grad()
     def keep(self, members: Tensor) -> None:

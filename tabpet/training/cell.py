@@ -27,7 +27,7 @@ from tabpet.training.device import choose_device, device_name, numerics
 from tabpet.training.files import CellResult, Journal
 from tabpet.training.memory import bounded_memory
 from tabpet.training.progress import Clock, LogProgress, Progress
-from tabpet.training.seeds import derive_seed
+from tabpet.training.seeds import Stream, derive_seed
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
@@ -182,7 +182,8 @@ def _train(
         return _untrained(alphas, replace(row, status="skipped", reason=reason, seconds=seconds))
     table = build_table(split, layout, training, device)
     logger.info("%d alphas on %s, d_pe %d", len(alphas), row.device, encoding.d_pe)
-    streams = {name: derive_seed(cell.seed, name) for name in ("weights", "order", "dropout")}
+    names: tuple[Stream, ...] = ("weights", "order", "dropout", "context")
+    streams = {name: derive_seed(cell.seed, name) for name in names}
     logger.info(
         "seed %d gives the streams %s (order, dropout: anew each epoch)", cell.seed, streams
     )

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-Stream = Literal["weights", "order", "dropout", "control"]
+Stream = Literal["weights", "order", "dropout", "control", "context"]
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 
 

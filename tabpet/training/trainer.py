@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ import torch
 from torch import Tensor
 
 from tabpet.config import TrainingSettings
-from tabpet.models import MemberModel
+from tabpet.models import Context, MemberModel
 from tabpet.runs import Status, is_out_of_memory, score
 from tabpet.training.checkpoint import Checkpoint
+from tabpet.training.context import draw_context
 from tabpet.training.memory import release_memory
 from tabpet.training.progress import Clock, LogProgress, Progress, Snapshot
 from tabpet.training.seeds import derive_seed
@@ -46,6 +48,11 @@ class Job:
     progress: Progress = field(default_factory=LogProgress)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     keep_states: bool = False  # whether members hand over their kept parameters
+
+    @cached_property
+    def context(self) -> Context:
+        """The rows that scored rows may attend to, the same for all members and epochs."""
+        return draw_context(self.table.parts["train"], self.batch_size, self.seed)
 
 
 @dataclass
@@ -116,6 +123,7 @@ class Trainer:
 
     def __init__(self, job: Job, alphas: Sequence[float]) -> None:
         self.job, self.checkpoint = job, job.checkpoint.of_group(alphas)
+        self.context = job.context
         self.members = [Member(alpha) for alpha in alphas]
         self.active = np.arange(len(alphas))  # members that still train, by position
         self.stopping = EarlyStopping.of(job.table.task, len(alphas), job.settings)
@@ -235,12 +243,11 @@ class Trainer:
     def _evaluate(self, model: MemberModel, part: Part) -> Tensor:
         """Outputs for all rows of a part in their order, (members, rows, n_outputs)."""
         model.eval()
-        rows = self.job.batch_size
-        if not model.rows_interact:
-            tokens = 1 + part.numeric.shape[1] + part.categorical.shape[1]
-            rows = max(rows, _TOKENS_AT_ONCE // (model.n_members * tokens))
+        tokens = 1 + part.numeric.shape[1] + part.categorical.shape[1]
+        rows = max(self.job.batch_size, _TOKENS_AT_ONCE // (model.n_members * tokens))
         pairs = zip(part.numeric.split(rows), part.categorical.split(rows), strict=True)
-        return torch.cat([model(*pair) for pair in pairs], dim=1)
+        outputs_of = model.given(self.context)
+        return torch.cat([outputs_of(*pair) for pair in pairs], dim=1)
 
     def _finish(self) -> Fitted:
         """Predictions of the kept states; a member without one has failed."""

@@ -9,7 +9,7 @@ import torch
 from tabpet.config import SaintSettings, TabTransformerSettings
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
-from tabpet.models import Layout, build_model, why_not
+from tabpet.models import Context, Layout, build_model, why_not
 from tests.models.tables import MODELS, SMALL, encoding_of, layout_of, rows_of, small_model
 
 TABLES = {
@@ -190,11 +190,24 @@ def test_the_widest_encoding_fits_a_token_of_32(name: Any, settings: Any):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_see_each_other_only_where_the_model_says_so(name: Any):
+def test_rows_see_each_other_in_saint_and_never_when_they_are_scored(name: Any):
     layout = layout_of(2, 3)
     model = small_model(name, layout, encoding_of(layout.features))
     numeric, codes = rows_of(layout)
-    together = model(numeric, codes)
-    alone = torch.cat([model(numeric[i : i + 1], codes[i : i + 1]) for i in range(6)], dim=1)
-    assert torch.allclose(together, alone, atol=1e-5) is not model.rows_interact
-    assert model.rows_interact is (name == "saint")
+    for forward, apart in (
+        (model, name != "saint"),
+        (model.given(Context(*rows_of(layout, seed=9))), True),
+    ):
+        together = forward(numeric, codes)
+        alone = torch.cat([forward(numeric[i : i + 1], codes[i : i + 1]) for i in range(6)], dim=1)
+        assert torch.allclose(together, alone, atol=1e-5) is apart
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scored_rows_of_a_member_are_what_they_are_alone(name: Any):
+    layout, alphas = layout_of(2, 3), (0.0, 0.5, 2.0)
+    encoding, context = encoding_of(layout.features), Context(*rows_of(layout, seed=9))
+    together = small_model(name, layout, encoding, alphas).given(context)(*rows_of(layout))
+    for member, alpha in enumerate(alphas):
+        alone = small_model(name, layout, encoding, (alpha,)).given(context)(*rows_of(layout))
+        torch.testing.assert_close(alone[0], together[member], rtol=1e-5, atol=1e-6)

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tabpet.config import SaintSettings
-from tabpet.models import Layout, build_model
+from tabpet.models import Context, Layout, build_model
+from tabpet.models import layers as layers_module
 from tests.models.tables import encoding_of, layout_of, rows_of
 
 
@@ -24,6 +25,25 @@ def plain_saint(
         x = torch.stack([plain_block(columns, member, row) for row in x])
         x = plain_block(between, member, x.reshape(n, count * width)).reshape(n, count, width)
     hidden = F.relu(x[:, 0] @ model.hidden.weight[member] + model.hidden.bias[member])
+    return hidden @ model.head.weight[member] + model.head.bias[member]
+
+
+def plain_scored(
+    model: Any, member: int, layout: Layout, alpha: float, values: Tensor, row: Any, context: Any
+) -> Tensor:
+    """One row beside a context: the last of a sequence whose others never see it."""
+    tokens = [
+        plain_tokens(model.tokens, member, layout, alpha * values, *rows) for rows in (row, context)
+    ]
+    [x], others = tokens
+    shape = others.shape
+    for columns, between in zip(model.blocks[::2], model.blocks[1::2], strict=True):
+        x = plain_block(columns, member, x)
+        others = torch.stack([plain_block(columns, member, one) for one in others])
+        sequence = torch.cat([others.flatten(1), x.reshape(1, -1)])
+        x = plain_block(between, member, sequence)[-1].reshape(shape[1:])
+        others = plain_block(between, member, others.flatten(1)).reshape(shape)
+    hidden = F.relu(x[0] @ model.hidden.weight[member] + model.hidden.bias[member])
     return hidden @ model.head.weight[member] + model.head.bias[member]
 
 
@@ -74,24 +94,94 @@ def plain_attention(attention: Any, member: int, x: Tensor) -> Tensor:
     return torch.cat(heads, dim=-1) @ attention.out.weight[member] + attention.out.bias[member]
 
 
-@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (2, 2)])
-@pytest.mark.parametrize("depth", [1, 2])
-def test_equals_a_plain_computation(shape: tuple[int, int], depth: int):
-    layout = layout_of(*shape, n_outputs=3)
+ALPHAS = (0.0, 0.7)
+
+
+def moved_model(layout: Layout, depth: int) -> tuple[Any, Tensor]:
+    """A model away from its start, where weights are zeros and ones, and its encodings."""
     graph = encoding_of(layout.features)
-    alphas = (0.0, 0.7)
     settings = SaintSettings(width=12, depth=depth)
-    model = build_model("saint", layout, settings, graph, alphas, seed=1).eval()
+    model = build_model("saint", layout, settings, graph, ALPHAS, seed=1).eval()
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.05 * torch.randn(parameter.shape, generator=generator)
+    return model, torch.tensor(graph.values, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (2, 2)])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_equals_a_plain_computation(shape: tuple[int, int], depth: int):
+    layout = layout_of(*shape, n_outputs=3)
+    model, values = moved_model(layout, depth)
     rows = rows_of(layout)
     found = model(*rows)
-    values = torch.tensor(graph.values, dtype=torch.float32)
-    for member, alpha in enumerate(alphas):
+    for member, alpha in enumerate(ALPHAS):
         expected = plain_saint(model, member, layout, alpha, values, rows)
         torch.testing.assert_close(found[member], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (2, 2)])
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("size", [1, 7])
+def test_scored_rows_equal_a_plain_computation(shape: tuple[int, int], depth: int, size: int):
+    layout = layout_of(*shape, n_outputs=3)
+    model, values = moved_model(layout, depth)
+    numeric, codes = rows_of(layout)
+    context = rows_of(layout, n=size, seed=8)
+    found = model.given(Context(*context))(numeric, codes)
+    for member, alpha in enumerate(ALPHAS):
+        for row in range(len(numeric)):
+            one = numeric[row : row + 1], codes[row : row + 1]
+            expected = plain_scored(model, member, layout, alpha, values, one, context)
+            torch.testing.assert_close(found[member, row], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_scored_row_is_what_it_would_be_in_a_batch_of_training_rows():
+    # With one block over rows, the batch that consists of the context and the row.
+    layout = layout_of(2, 2)
+    model, _ = moved_model(layout, depth=1)
+    rows, context = rows_of(layout), rows_of(layout, n=5, seed=8)
+    found = model.given(Context(*context))(*rows)
+    for row in range(6):
+        batch = [torch.cat([c, r[row : row + 1]]) for c, r in zip(context, rows, strict=True)]
+        torch.testing.assert_close(found[:, row], model(*batch)[:, -1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("size", [1, 5, 300])
+def test_other_scored_rows_do_not_matter(depth: int, size: int, monkeypatch: pytest.MonkeyPatch):
+    layout = layout_of(2, 2)
+    model, _ = moved_model(layout, depth)
+    rows = numeric, codes = rows_of(layout, n=40)
+    score = model.given(Context(*rows_of(layout, n=size, seed=8)))
+    expected = score(*rows)
+    assert (expected[:, 1:] - expected[:, :1]).abs().max() > 0.1
+
+    def same(found: Tensor, wanted: Tensor) -> None:
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(2))
+    same(score(numeric[order], codes[order]), expected[:, order])
+    same(score(numeric[::7], codes[::7]), expected[:, ::7])
+    for batch in (1, 3, 39):
+        pairs = zip(numeric.split(batch), codes.split(batch), strict=True)
+        same(torch.cat([score(*pair) for pair in pairs], dim=1), expected)
+    # Nor does it matter how many rows ask the context at once.
+    monkeypatch.setattr(layers_module, "_WEIGHTS_AT_ONCE", 3 * len(ALPHAS) * 4 * (size + 1))
+    same(score(*rows), expected)
+    monkeypatch.setattr(layers_module, "_WEIGHTS_AT_ONCE", 1)
+    same(score(*rows), expected)
+
+
+def test_the_order_of_the_context_does_not_matter_and_its_rows_do():
+    layout = layout_of(2, 2)
+    model, _ = moved_model(layout, depth=2)
+    rows, (numeric, codes) = rows_of(layout), rows_of(layout, n=9, seed=8)
+    expected = model.given(Context(numeric, codes))(*rows)
+    turned = model.given(Context(numeric.flip(0), codes.flip(0)))(*rows)
+    torch.testing.assert_close(turned, expected, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(model.given(Context(numeric[:4], codes[:4]))(*rows), expected)
 
 
 def test_sizes_are_those_of_the_published_code():

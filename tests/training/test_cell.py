@@ -1,6 +1,7 @@
 """A cell has a row per alpha, whatever happens to it."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ from tabpet.training.files import (
     predictions_path,
     write_cell,
 )
-from tests.training.tiny import CPU, make_cell, make_split, write_encoding
+from tests.training.tiny import CPU, make_cell, make_split, split_of, write_encoding
 
 
 @pytest.fixture
@@ -207,6 +208,74 @@ def test_saint_trains_and_a_last_batch_of_one_row_is_used(tmp_path):
     cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
     runs = run_cell(cell, split, write_encoding(split, tmp_path), device=CPU).runs
     assert [run.status for run in runs] == ["ok"] * 3
+
+
+def sorted_table(task):
+    """The split of a table that is sorted by its target."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
+    signal = frame["a"] + frame["b"] * frame["c"] + rng.normal(0, 0.5, 200)
+    frame["y"] = signal if task == "regression" else np.where(signal > 0, "yes", "no")
+    frame["y"] = frame["y"].astype("category" if task == "classification" else float)
+    return split_of(frame.sort_values("y", ignore_index=True), "y", task)
+
+
+def rearranged(split, order):
+    """The split with validation and test rows in another order, or fewer of them."""
+    return replace(split, frame=pd.concat([split.part("train"), split.frame.loc[order]]))
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_saint_scores_do_not_depend_on_the_order_of_scored_rows(task, tmp_path):
+    split = sorted_table(task)
+    files = write_encoding(split, tmp_path)
+    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    scored = split.frame.index[split.frame["part"] != "train"].to_numpy()
+    moved = rearranged(split, np.random.default_rng(1).permutation(scored))
+    assert moved.part("val")["row"].tolist() != split.part("val")["row"].tolist()
+    first, second = (run_cell(cell, one, files, device=CPU) for one in (split, moved))
+    for run, other in zip(first.runs, second.runs, strict=True):
+        assert run.best_epoch == other.best_epoch
+        np.testing.assert_allclose(other.val_score, run.val_score, rtol=1e-6)
+        np.testing.assert_allclose(other.test_score, run.test_score, rtol=1e-6)
+    # Training does not see it at all.
+    assert first.curves["train_loss"].equals(second.curves["train_loss"])
+    keys = ["alpha", "part", "row"]
+    one, other = (result.predictions.sort_values(keys) for result in (first, second))
+    columns = ["p_0", "p_1"] if task == "classification" else ["predicted"]
+    np.testing.assert_allclose(one[columns], other[columns], rtol=1e-5, atol=1e-6)
+
+
+def test_saint_predicts_test_rows_the_same_when_others_are_left_out(tmp_path):
+    split = sorted_table("regression")
+    files = write_encoding(split, tmp_path)
+    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    val = split.frame.index[split.frame["part"] == "val"]
+    test = split.frame.index[split.frame["part"] == "test"]
+    few = rearranged(split, np.concatenate([val, test[::7]]))
+    whole, part = (run_cell(cell, one, files, device=CPU).predictions for one in (split, few))
+    keys = ["alpha", "part", "row"]
+    both = whole.merge(part, on=keys, suffixes=("", "_part"))
+    assert len(both) == len(part) < len(whole)
+    np.testing.assert_allclose(both["predicted_part"], both["predicted"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_saint_trains_on_as_few_rows_as_there_are(rows, tmp_path):
+    split = sorted_table("regression")
+    files = write_encoding(split, tmp_path)
+    drop = split.part("train").index[rows:]
+    few = replace(split, frame=split.frame.drop(index=drop))
+    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    for run in run_cell(cell, few, files, device=CPU).runs:
+        assert run.status == "ok" and np.isfinite(run.test_score)
+
+
+def test_saint_gives_the_same_digits_for_the_same_seed(split, encoding):
+    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    first, second = (run_cell(cell, split, encoding, device=CPU) for _ in range(2))
+    assert first.curves.equals(second.curves)
+    assert first.predictions.equals(second.predictions)
 
 
 def test_cells_leave_torch_as_they_found_it(split, encoding):

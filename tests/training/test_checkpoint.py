@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tabpet.config import SaintSettings
+from tabpet.models import build_model
 from tabpet.models.layout import Layout
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.progress import Clock
@@ -61,6 +63,27 @@ def test_resumed_training_is_the_same_to_the_last_digit(tmp_path, task):
         assert seen.seen[0] == epoch, "training began anew"
         same_members(resumed.members, expected.members)
         assert resumed.curves.equals(expected.curves)
+
+
+def test_resumed_saint_has_the_same_context(tmp_path):
+    split = make_split()
+    layout, settings = Layout.of(split.info), SaintSettings(width=8, n_heads=2)
+
+    def job(**changes):
+        def build(alphas):
+            return build_model("saint", layout, settings, None, alphas, seed=5)
+
+        return make_job(split, QUICK, build=build, **changes)
+
+    expected = fit(job())
+    saved = Checkpoint(tmp_path / "c.pt", seconds=0)
+    with pytest.raises(Stopped):
+        fit(job(checkpoint=saved, progress=StopAfter(3)))
+    seen = StopAfter(None)
+    resumed = fit(job(checkpoint=saved, progress=seen))
+    assert seen.seen[0] == 3, "training began anew"
+    same_members(resumed.members, expected.members)
+    assert resumed.curves.equals(expected.curves)
 
 
 @pytest.mark.parametrize("max_epochs", [3, 12])

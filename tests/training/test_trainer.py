@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from tabpet.config import FTTransformerSettings, SaintSettings, TabTransformerSettings
 from tabpet.encodings import Encoding
 from tabpet.models import Layout, build_model
+from tabpet.training import trainer as trainer_module
 from tabpet.training.progress import Clock
 from tabpet.training.seeds import derive_seed
 from tabpet.training.trainer import Trainer, clip_by_member, fit_members
@@ -172,13 +173,11 @@ class Recorder(TinyModel):
         return super().forward(numeric, categorical)
 
 
-def recorded(split, alphas, interact=False):
+def recorded(split, alphas):
     layout, seen = Layout.of(split.info), []
 
     def build(group):
-        model = Recorder(group, layout, seen)
-        model.rows_interact = interact
-        return model
+        return Recorder(group, layout, seen)
 
     fit(make_job(split, QUICK.model_copy(update={"max_epochs": 2}), build=build), alphas)
     return seen
@@ -195,13 +194,60 @@ def test_every_row_once_per_epoch_in_an_order_that_members_do_not_change():
     assert [rows for training, rows in recorded(split, ALPHAS) if training] == seen
 
 
-def test_evaluation_takes_all_rows_at_once_unless_rows_see_each_other():
+def test_evaluation_takes_all_rows_at_once_if_there_is_room(monkeypatch):
     split = make_split()
     values = split.part("val")["a"].to_numpy().astype("float32").tolist()
     evaluated = [rows for training, rows in recorded(split, ALPHAS) if not training]
     assert evaluated[0] == values
-    evaluated = [rows for training, rows in recorded(split, ALPHAS, interact=True) if not training]
+    monkeypatch.setattr(trainer_module, "_TOKENS_AT_ONCE", 1)
+    evaluated = [rows for training, rows in recorded(split, ALPHAS) if not training]
     assert evaluated[:2] == [values[:16], values[16:]]
+
+
+class Onlooker(TinyModel):
+    """Remembers the contexts that it is given."""
+
+    def __init__(self, alphas, layout, seen):
+        super().__init__(alphas, layout)
+        self.seen = seen
+
+    def given(self, context):
+        self.seen.append(context)
+        return self
+
+
+def test_one_context_for_all_epochs_parts_and_members():
+    split = make_split()
+    layout, seen = Layout.of(split.info), []
+
+    def build(group):
+        if len(group) > 2:
+            raise MemoryError
+        return Onlooker(group, layout, seen)
+
+    job = make_job(split, QUICK.model_copy(update={"max_epochs": 2}), build=build)
+    fit(job)
+    # Two groups, each with two epochs, a validation and a test part.
+    assert len(seen) == 2 * 4
+    assert all(one is job.context for one in seen)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_saint_is_scored_the_same_in_small_and_large_batches(task, monkeypatch):
+    split = make_split(task)
+    layout = Layout.of(split.info)
+
+    def build(alphas):
+        return build_model("saint", layout, MODELS["saint"], None, alphas, seed=5)
+
+    def fitted():
+        return fit(make_job(split, QUICK.model_copy(update={"max_epochs": 4}), build=build))
+
+    expected = fitted()
+    monkeypatch.setattr(trainer_module, "_TOKENS_AT_ONCE", 1)
+    found = fitted()
+    same_members(found.members, expected.members, rtol=1e-5, atol=1e-5)
+    assert found.curves["train_loss"].equals(expected.curves["train_loss"])
 
 
 def test_gradients_are_clipped_as_torch_would_for_each_member():

@@ -27,8 +27,6 @@ QUICK = TrainingSettings(learning_rate=1e-2, max_epochs=6, min_epochs=2, patienc
 class TinyModel(nn.Module):
     """One hidden layer with dropout; alpha shifts what it sees."""
 
-    rows_interact = False
-
     def __init__(self, alphas, layout: Layout, seed: int = 0, dropout: float = 0.2) -> None:
         super().__init__()
         draw = torch.Generator().manual_seed(seed)
@@ -54,6 +52,9 @@ class TinyModel(nn.Module):
             kept = torch.empty(hidden.shape[1:]).bernoulli_(1 - self.dropout)
             hidden = hidden * kept / (1 - self.dropout)
         return hidden @ self.w2
+
+    def given(self, context):
+        return self
 
     @torch.no_grad()
     def keep(self, members):
