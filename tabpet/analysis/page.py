@@ -164,8 +164,10 @@ def key_numbers(results: Results) -> list[KeyNumber]:
         for control in first.controls
         if control.datasets
     ]
-    if first.decidable:
-        numbers.append(KeyNumber(p_value(first.p), "Wilcoxon signed-rank, two-sided"))
+    if first.decision.decidable:
+        corrected = f", corrected over {len(effects)} models" if len(effects) > 1 else ""
+        label = f"Wilcoxon signed-rank, two-sided{corrected}"
+        numbers.append(KeyNumber(p_value(first.decision.p), label))
     return numbers
 
 

@@ -15,16 +15,34 @@ from tabpet.stats.improvement import (
 from tabpet.stats.outliers import OutlierExclusion, exclude_outliers
 from tabpet.stats.ranks import CriticalDifference, Ranks, critical_difference, rank_methods
 from tabpet.stats.signed_rank import HodgesLehmann, Wilcoxon, hodges_lehmann, wilcoxon
+from tabpet.stats.verdict import (
+    Answer,
+    ControlDecision,
+    Difference,
+    Evidence,
+    ModelDecision,
+    Outcome,
+    Verdict,
+    fewest_datasets,
+    judge,
+)
 
 __all__ = [
+    "Answer",
     "BayesianSignedRank",
     "BootstrapInterval",
     "Comparison",
+    "ControlDecision",
     "CriticalDifference",
+    "Difference",
+    "Evidence",
     "HodgesLehmann",
+    "ModelDecision",
+    "Outcome",
     "OutlierExclusion",
     "Ranks",
     "Summary",
+    "Verdict",
     "Wilcoxon",
     "WinRate",
     "bayesian_signed_rank",
@@ -32,10 +50,12 @@ __all__ = [
     "compare",
     "critical_difference",
     "exclude_outliers",
+    "fewest_datasets",
     "higher_wins",
     "hodges_lehmann",
     "holm",
     "improvement",
+    "judge",
     "rank_methods",
     "summarize",
     "wilcoxon",
