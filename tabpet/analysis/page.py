@@ -21,6 +21,7 @@ from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects, p_value, percent
+from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Part, percent_text
@@ -105,6 +106,7 @@ def render_page(
         main_encoding=encoding_name(results.settings.main_encoding),
         tasks=TASKS,
         significance=significance_table(results),
+        mixed=mixed_model_table(results),
         coverage=coverage_table(results),
         failures=failures(results),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
