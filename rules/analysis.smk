@@ -157,7 +157,7 @@ rule plot_results:
         runtime=scaled(20),
     params:
         analysis=settings.analysis.model_dump(
-            mode="json", include={"main_encoding", "level"}
+            mode="json", include={"main_encoding", "level", "bootstrap"}
         ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
     message:

@@ -35,15 +35,28 @@ FIGURES = {
         "Improvement against the number of rows. Black lines are the medians of the small, middle "
         "and large third of the datasets. Hollow: alpha chosen on the test rows.",
     ),
-    "critical_difference": Caption(
+    "comparison_matrix": Caption(
         "Which methods can be told apart?",
-        "Mean rank of every method, best on the left. A bar joins methods whose ranks are closer "
-        "than Nemenyi's critical difference. Methods missing on half of the datasets are left out.",
+        "Every method (row) against every other (column) on the datasets that have both: mean "
+        "relative difference, positive when the row is better; wins, ties and losses of the row; "
+        "p of the Wilcoxon test, and corrected by Holm over all pairs; bold where that is "
+        "significant. No other method has a say in a cell but through Holm, which counts the "
+        "pairs. A few datasets with large differences can carry a mean: look at the wins too. "
+        "Methods are in order of their mean difference to all others.",
+    ),
+    "critical_difference": Caption(
+        "The same by mean ranks, as the paper has it",
+        "Mean rank of every method, best on the left, with its bootstrap interval over datasets. A "
+        "bar joins methods whose ranks are closer than Nemenyi's critical difference. Methods "
+        "missing on half of the datasets are left out. What is wrong with it: the rank of a method "
+        "depends on which others are there, so that adding or leaving out a method can change what "
+        "is said of two others. Trust the matrix above where they differ.",
     ),
     "rank_heatmap": Caption(
         "Who wins where?",
         "The rank of every method on every dataset; the strongest colour is best, and a dash was "
-        "not run. n: datasets behind a mean rank.",
+        "not run. At the end of a line: the mean rank, its bootstrap interval over datasets, and "
+        "n, the datasets behind it. Ranks depend on which methods are compared.",
     ),
     "alpha_curves": Caption(
         "How much does alpha matter?",

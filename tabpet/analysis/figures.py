@@ -5,6 +5,7 @@ of the alpha chosen on test rows ("oracle") hollow beside it.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,13 @@ import pandas as pd
 
 from tabpet.analysis import graph_figures
 from tabpet.analysis.coverage import cost_table
+from tabpet.analysis.matrix import draw_comparison_matrix
 from tabpet.analysis.names import (
     GRAPHS,
     MODELS,
     TASKS,
     TRANSFORMERS,
     encoding_name,
-    is_reference,
     method_name,
 )
 from tabpet.analysis.plot import (
@@ -45,7 +46,8 @@ from tabpet.analysis.plot import (
     spread_points,
 )
 from tabpet.analysis.results import Results
-from tabpet.stats import CriticalDifference, critical_difference, rank_methods
+from tabpet.analysis.table import range_text
+from tabpet.stats import CriticalDifference, Ranks, critical_difference, rank_methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -430,49 +432,68 @@ def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:
 def draw_rank_heatmap(results: Results) -> Drawing:
     """The rank of every method on every dataset, the best darkest."""
     by_task = method_ranks(results)
-    figure_height = sum(1.5 + 0.27 * ranks.shape[1] for ranks in by_task.values())
-    most = max(len(ranks) for ranks in by_task.values())
-    figure = new_figure(3 + 0.29 * max(most, 8), figure_height)
+    figure_height = sum(1.5 + 0.27 * ranks.table.shape[1] for ranks in by_task.values())
+    most = max(len(ranks.table) for ranks in by_task.values())
+    figure = new_figure(3.6 + 0.29 * max(most, 8), figure_height)
     panels = figure.subplots(len(by_task), 1, squeeze=False)[:, 0]
     numbers = []
     for axes, (task, ranks) in zip(panels, by_task.items(), strict=True):
         _heatmap(axes, ranks, results, most)
         axes.set_title(f"{TASKS[task]}: rank, 1 is best")
-        long = ranks.rename_axis("dataset").reset_index().melt("dataset", var_name="method")
-        numbers.append(long.rename(columns={"value": "rank"}).assign(task=task))
+        long = ranks.table.rename_axis("dataset").reset_index().melt("dataset", var_name="method")
+        long = long.rename(columns={"value": "rank"}).assign(task=task)
+        long["mean_rank"] = long["method"].map(ranks.mean)
+        long["mean_rank_low"] = long["method"].map(ranks.intervals["low"])
+        long["mean_rank_high"] = long["method"].map(ranks.intervals["high"])
+        numbers.append(long)
     return Drawing(figure, pd.concat(numbers, ignore_index=True))
 
 
-def method_ranks(results: Results) -> dict[str, pd.DataFrame]:
+def method_ranks(results: Results) -> dict[str, Ranks]:
     """Ranks by task, datasets x methods: transformers and tuned trees, best mean rank first."""
-    found = {}
+    found, settings = {}, results.settings
     for task in TASKS:
-        scores = results.method_table(task)
-        compared = [method for method in scores if not is_reference(str(method))]
-        ranks = rank_methods(task, scores[compared])
+        scores = results.ranked_table(task)
+        ranks = rank_methods(task, scores, settings.level, settings.bootstrap)
         if not ranks.table.empty:
-            found[task] = ranks.table[ranks.mean.sort_values(kind="stable").index]
+            order = ranks.mean.sort_values(kind="stable").index
+            found[task] = replace(ranks, table=ranks.table[order])
     if not found:
         raise NothingToDraw("No dataset has results of two methods to rank.")
     return found
 
 
-def _heatmap(axes: "Axes", ranks: pd.DataFrame, results: Results, width: int) -> None:
-    """Methods as lines with mean rank and count at the end, datasets as columns."""
-    for place, method in enumerate(ranks):
-        for column, rank in enumerate(ranks[method]):
-            _rank_cell(axes, column, place, rank, ranks.shape[1])
-        mean, used = f"{ranks[method].mean():.2f}", str(ranks[method].notna().sum())
-        for at, text, weight in ((0.5, mean, "bold"), (1.8, used, "normal")):
+def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
+    """Methods as lines with mean rank, its interval and count at the end, datasets as columns."""
+    table = ranks.table
+    n_datasets, n_methods = table.shape
+    ends = {"mean": 0.6, "interval": 2.6, "n": 4.5}
+    for place, method in enumerate(map(str, table)):
+        for column, rank in enumerate(table[method]):
+            _rank_cell(axes, column, place, rank, n_methods)
+        texts = {
+            "mean": f"{ranks.mean[method]:.2f}",
+            "interval": range_text(
+                ranks.intervals["low"][method], ranks.intervals["high"][method], 2
+            ),
+            "n": str(ranks.datasets[method]),
+        }
+        for name, text in texts.items():
             axes.text(
-                len(ranks) + at, place, text, ha="center", va="center", weight=weight, fontsize=8
+                n_datasets + ends[name],
+                place,
+                text,
+                ha="center",
+                va="center",
+                weight="bold" if name == "mean" else "normal",
+                fontsize=8,
             )
-    axes.set_yticks(range(ranks.shape[1]), [method_name(str(method)) for method in ranks])
-    names = [shorten(results.short(dataset)) for dataset in ranks.index]
-    ends = [len(ranks) + 0.5, len(ranks) + 1.8]
-    axes.set_xticks([*range(len(ranks)), *ends], [*names, "mean", "n"], rotation=90)
-    axes.set_xlim(-0.5, width + 2.5)
-    axes.set_ylim(ranks.shape[1] - 0.5, -0.5)
+    axes.set_yticks(range(n_methods), [method_name(str(method)) for method in table])
+    names = [shorten(results.short(dataset)) for dataset in table.index]
+    places = [n_datasets + place for place in ends.values()]
+    axes.set_xticks([*range(n_datasets), *places], [*names, *ends], rotation=90)
+    axes.set_xlim(-0.5, width + 5.2)
+    axes.set_ylim(n_methods - 0.5, -0.5)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -497,13 +518,17 @@ def draw_critical_difference(results: Results) -> Drawing:
     """Mean ranks of all methods; a bar joins those that Nemenyi's test cannot tell apart."""
     from scikit_posthocs import critical_difference_diagram
 
-    ranks = pd.concat(method_ranks(results).values())
-    found = critical_difference(ranks, results.settings.level)
+    ranks = pd.concat([ranks.table for ranks in method_ranks(results).values()])
+    found = critical_difference(ranks, results.settings.level, results.settings.bootstrap)
     if found is None:
         raise NothingToDraw("Fewer than two datasets have results of the same methods.")
-    means = pd.Series(found.mean_ranks, index=[method_name(method) for method in found.methods])
-    p_values = found.p_values.rename(index=method_name, columns=method_name)
-    figure = new_figure(8.2, 1.7 + 0.24 * len(means))
+    labels = {
+        method: f"{method_name(method)} ({range_text(*interval, 2)})"
+        for method, interval in zip(found.methods, found.intervals, strict=True)
+    }
+    means = pd.Series(found.mean_ranks, index=list(labels.values()))
+    p_values = found.p_values.rename(index=labels, columns=labels)
+    figure = new_figure(9.0, 1.7 + 0.24 * len(means))
     axes = figure.subplots()
     critical_difference_diagram(
         means,
@@ -539,6 +564,7 @@ def _difference_title(found: CriticalDifference) -> str:
     tested = "" if np.isnan(found.p) else f", Friedman p = {found.p:.2g}"
     return (
         f"Mean rank on {found.datasets} datasets, best on the left{tested}{left_out}.\n"
+        f"In brackets: {100 * (1 - found.level):g} % bootstrap interval over datasets. "
         "Bars join methods that cannot be told apart."
     )
 
@@ -546,6 +572,7 @@ def _difference_title(found: CriticalDifference) -> str:
 def _difference_numbers(found: CriticalDifference) -> pd.DataFrame:
     """Mean ranks and, in further columns, the p-value against each method."""
     frame = pd.DataFrame({"method": found.methods, "mean_rank": found.mean_ranks})
+    frame["mean_rank_low"], frame["mean_rank_high"] = zip(*found.intervals, strict=True)
     frame["datasets"], frame["critical_difference"] = found.datasets, found.distance
     against = found.p_values.loc[list(found.methods), list(found.methods)]
     return frame.join(against.add_prefix("p_").reset_index(drop=True))
@@ -589,6 +616,7 @@ DRAWERS: dict[str, Callable[[Results], Drawing]] = {
     "null_controls": draw_null_controls,
     "learnable": draw_learnable,
     "size": draw_size,
+    "comparison_matrix": draw_comparison_matrix,
     "critical_difference": draw_critical_difference,
     "rank_heatmap": draw_rank_heatmap,
     "alpha_curves": draw_alpha_curves,

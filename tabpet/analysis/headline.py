@@ -1,9 +1,10 @@
-"""The result of a run in a few sentences: does it help, by how much, how sure, compared to what?"""
+"""The result of a run in a few sentences: does it help, by how much, how sure, compared to what?
+
+Sentences alone: what they say was decided by `tabpet.stats.verdict`.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,27 +14,22 @@ from tabpet.analysis.names import MODELS, PET, TRANSFORMERS, TREES, encoding_nam
 from tabpet.analysis.plot import count
 from tabpet.analysis.results import Results
 from tabpet.stats import (
+    Answer,
     Comparison,
-    Wilcoxon,
+    ControlDecision,
+    Evidence,
+    ModelDecision,
+    Outcome,
     compare,
+    fewest_datasets,
     higher_wins,
-    holm,
     improvement,
+    judge,
     wilcoxon,
     win_rate,
 )
 
 NULL_KINDS = ("random", "shuffled")
-Answer = Literal[
-    "better than controls",
-    "better",
-    "controls too few",
-    "no better than controls",
-    "behind controls",
-    "unclear",
-    "worse",
-    "too few",
-]
 _WORDS: dict[Answer, str] = {
     "better than controls": "{encoding} encodings help {models}, and more than encodings without "
     "structure do",
@@ -48,6 +44,11 @@ _WORDS: dict[Answer, str] = {
     "unclear": "{encoding} encodings have no clear effect on {models}",
     "worse": "{encoding} encodings make {models} worse",
     "too few": "{encoding} encodings have results on too few datasets to tell for {models}",
+}
+_STANDING: dict[Outcome, str] = {
+    "ahead": "ahead of",
+    "behind": "behind",
+    "unclear": "not clearly ahead of",
 }
 _OUTCOMES = {
     "skipped": "skipped, because the model cannot be used there",
@@ -75,45 +76,24 @@ class Control:
     kind: str
     median: float  # improvement by the control itself
     oracle_median: float
-    lead: float  # median, of the main encoding over the control
-    ahead: Wilcoxon  # the same
-    level: float
+    lead: pd.Series  # of the main encoding over the control, by dataset
 
     @property
     def datasets(self) -> int:
         """How many datasets have both."""
-        return self.ahead.pairs
-
-    @property
-    def decidable(self) -> bool:
-        """Whether any outcome on so many datasets could be significant."""
-        # Datasets without a difference count: a control that equals the encoding keeps up with it.
-        # All controls must be beaten, so that no correction for several is needed.
-        return self.datasets >= fewest_datasets(self.level)
-
-    @property
-    def beaten(self) -> bool:
-        """Whether the main encoding is clearly ahead."""
-        return direction(self.ahead.p, self.level, self.ahead, self.lead) > 0
-
-    @property
-    def behind(self) -> bool:
-        """Whether the control is clearly ahead."""
-        return direction(self.ahead.p, self.level, self.ahead, self.lead) < 0
+        return len(self.lead)
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the main encoding does to one model."""
+    """What the main encoding does to one model: the numbers, and what was decided from them."""
 
     model: str
     improvements: pd.Series  # percent, by dataset
     oracle_median: float
     comparison: Comparison
-    p: float  # corrected
     controls: tuple[Control, ...]  # that were planned
-    level: float
-    fewest: int  # datasets from which on p can be below the level, whatever the other models do
+    decision: ModelDecision
 
     @property
     def datasets(self) -> int:
@@ -129,34 +109,6 @@ class Effect:
     def differing(self) -> int:
         """How many datasets differ with and without encodings: those that a test can use."""
         return self.comparison.wilcoxon.used
-
-    @property
-    def decidable(self) -> bool:
-        """Whether any outcome on so many datasets could be significant."""
-        return self.differing >= self.fewest or self.p < self.level
-
-    @cached_property
-    def answer(self) -> Answer:
-        """What can be said of this model."""
-        if not self.decidable:
-            return "too few"
-        sign = direction(self.p, self.level, self.comparison.wilcoxon, self.median)
-        if sign <= 0:
-            return "worse" if sign else "unclear"
-        if not self.controls:
-            return "better"
-        if any(control.behind for control in self.controls):
-            return "behind controls"
-        if any(control.decidable and not control.beaten for control in self.controls):
-            return "no better than controls"
-        beaten = all(control.beaten for control in self.controls)
-        return "better than controls" if beaten else "controls too few"
-
-
-def direction(p: float, level: float, test: Wilcoxon, median: float) -> int:
-    """1 or -1 where a test is significant and the median has its sign, otherwise 0."""
-    agree = np.sign(median) == np.sign(test.effect_size)
-    return int(np.sign(median)) if p < level and agree else 0
 
 
 def headline(results: Results) -> Headline:
@@ -189,31 +141,29 @@ def main_effects(results: Results) -> list[Effect]:
         if ((cells["model"] == model) & (cells["encoding"] == settings.main_encoding)).any()
     ]
     main = {model: _of(cells, model, settings.main_encoding) for model in models}
-    comparisons = {
-        model: compare(
-            main[model]["improvement"], settings.level, settings.rope, settings.bootstrap
-        )
-        for model in models
-    }
-    corrected = holm(np.array([comparisons[model].wilcoxon.p for model in models]))
+    controls = {model: tuple(_controls(results, model)) for model in models}
+    verdict = judge(
+        [
+            Evidence(
+                model,
+                main[model]["improvement"],
+                {control.kind: control.lead for control in controls[model]},
+            )
+            for model in models
+        ],
+        settings.level,
+    )
     return [
         Effect(
-            model=model,
-            improvements=main[model]["improvement"],
-            oracle_median=float(main[model]["oracle_improvement"].median()),
-            comparison=comparisons[model],
-            p=float(p),
-            controls=tuple(_controls(results, model)),
-            level=settings.level,
-            fewest=fewest_datasets(settings.level / len(models)),
+            model=decision.model,
+            improvements=(gains := main[decision.model]["improvement"]),
+            oracle_median=float(main[decision.model]["oracle_improvement"].median()),
+            comparison=compare(gains, settings.level, settings.rope, settings.bootstrap),
+            controls=controls[decision.model],
+            decision=decision,
         )
-        for model, p in zip(models, corrected, strict=True)
+        for decision in verdict.models
     ]
-
-
-def fewest_datasets(level: float) -> int:
-    """From how many datasets on a signed-rank test can be below a level: 2 / 2^n < level."""
-    return int(np.floor(np.log2(2 / level))) + 1
 
 
 def _of(cells: pd.DataFrame, model: str, encoding: str) -> pd.DataFrame:
@@ -229,26 +179,23 @@ def _controls(results: Results, model: str) -> Iterator[Control]:
         if f"{main}-{kind}" not in planned:
             continue
         both = results.paired(model, main, f"{main}-{kind}")
-        lead = both["improvement"] - both["improvement_other"]
         yield Control(
             kind=kind,
             median=float(both["improvement_other"].median()),
             oracle_median=float(both["oracle_improvement_other"].median()),
-            lead=float(lead.median()),
-            ahead=wilcoxon(lead),
-            level=results.settings.level,
+            lead=both["improvement"] - both["improvement_other"],
         )
 
 
 def _verdict(effects: Sequence[Effect], encoding: str) -> str:
-    if not any(effect.decidable for effect in effects):
+    if not any(effect.decision.decidable for effect in effects):
         return _too_few(effects, encoding)
     clauses = []
     for answer, words in _WORDS.items():
         models = [
             f"{MODELS[effect.model]} ({percent(effect.median)} {_basis(effect)})"
             for effect in effects
-            if effect.answer == answer
+            if effect.decision.answer == answer
         ]
         if models:
             clauses.append(words.format(models=listed(models), encoding=encoding))
@@ -258,7 +205,7 @@ def _verdict(effects: Sequence[Effect], encoding: str) -> str:
 def _basis(effect: Effect) -> str:
     """On how many datasets, and how many of them a test can use where that is too few."""
     text = f"on {count(effect.datasets, 'dataset')}"
-    if effect.decidable or effect.differing == effect.datasets:
+    if effect.decision.decidable or effect.differing == effect.datasets:
         return text
     return f"{text}, of which {f'only {n}' if (n := effect.differing) else 'none'} differ"
 
@@ -280,7 +227,7 @@ def _too_few(effects: Sequence[Effect], encoding: str) -> str:
     several = f" with {len(effects)} models" if len(effects) > 1 else ""
     return (
         f"Too few datasets to tell: {encoding} encodings gave a median of {gains}, and no outcome "
-        f"on fewer than {first.fewest} that differ can be significant{several}."
+        f"on fewer than {first.decision.fewest} that differ can be significant{several}."
     )
 
 
@@ -292,15 +239,15 @@ def _effect_line(effect: Effect, n_models: int) -> str:
         return f"{name}: {percent(found.summary.mean)} on one dataset, so nothing to test."
     better = f"better on {round(found.summary.positive_rate * n / 100)} of {n} datasets"
     middle = f"median {percent(effect.median)}, mean {percent(found.summary.mean)}"
-    if not effect.decidable:
+    if not effect.decision.decidable:
         ends = f"{percent(effect.improvements.min())} to {percent(effect.improvements.max())}"
         return f"{name}: {middle}, from {ends}; {better}."
     interval, bayes = found.interval, found.bayes
-    corrected = f" (Holm over {n_models} models)" if n_models > 1 else ""
+    corrected = f" (corrected over {n_models} models)" if n_models > 1 else ""
     ends = f"{percent(interval.low)} to {percent(interval.high)}"
     return (
         f"{name}: {middle} ({100 * (1 - interval.level):g} % interval of the mean {ends}); "
-        f"{better}. Wilcoxon {p_value(effect.p)}{corrected}; Bayesian "
+        f"{better}. Wilcoxon {p_value(effect.decision.p)}{corrected}; Bayesian "
         f"signed-rank: {share(bayes.better)} better, {share(bayes.equal)} equal within "
         f"{bayes.rope:g} %, {share(bayes.worse)} worse.{_disagreement(effect)}"
     )
@@ -308,7 +255,7 @@ def _effect_line(effect: Effect, n_models: int) -> str:
 
 def _disagreement(effect: Effect) -> str:
     """Why a significant test is no clear effect."""
-    if effect.answer == "unclear" and effect.p < effect.level:
+    if effect.decision.disagreement:
         return " Test and median do not point in the same direction, so the effect is not clear."
     return ""
 
@@ -341,27 +288,27 @@ def _control_words(control: Control) -> str:
 
 def _lead_over_controls(effects: Sequence[Effect], encoding: str) -> str:
     """Where the main encoding is ahead of its controls, dataset by dataset."""
-    tested = [
-        (effect.model, control)
-        for effect in effects
-        for control in effect.controls
-        if control.decidable
+    decided = [
+        (effect.model, control) for effect in effects for control in effect.decision.controls
     ]
+    tested = [(model, control) for model, control in decided if control.outcome != "too few"]
     if not tested:
         return ""
-    n_controls = sum(len(effect.controls) for effect in effects)
-    if n_controls == len(tested) and all(control.beaten for _, control in tested):
-        largest = max(control.ahead.p for _, control in tested)
+    if all(control.outcome == "ahead" for _, control in decided):
+        largest = max(control.p_ahead for _, control in tested)
         return f"On the same datasets, {encoding} is ahead of all of them ({at_most(largest)})."
     found: dict[str, list[str]] = {}
     for model, control in tested:
-        how = (
-            "ahead of" if control.beaten else "behind" if control.behind else "not clearly ahead of"
-        )
-        words = f"{control.kind} ones in {MODELS[model]} ({p_value(control.ahead.p)})"
+        how = _STANDING[control.outcome]
+        words = f"{control.name} ones in {MODELS[model]} ({p_value(_shown_p(control))})"
         found.setdefault(how, []).append(words)
     parts = "; ".join(f"{how} {listed(words)}" for how, words in found.items())
     return f"On the same datasets, {encoding} is {parts}."
+
+
+def _shown_p(control: ControlDecision) -> float:
+    """The corrected p of the direction in which the differences point."""
+    return control.p_behind if control.difference.direction < 0 else control.p_ahead
 
 
 def _oracle_line(effects: Sequence[Effect]) -> str:
@@ -385,7 +332,7 @@ def _learnable_line(results: Results, effects: Sequence[Effect], encoding: str) 
                 f"Learned encodings: median {percent(float(learned.median()))} in "
                 f"{MODELS[effect.model]} at the same width; {encoding} is ahead on "
                 f"{higher_wins(ours, learned).wins} of {count(len(both), 'dataset')}"
-                f"{_tested(ours - learned, effect.level)}."
+                f"{_tested(ours - learned, results.settings.level)}."
             )
     return ""
 

@@ -24,9 +24,11 @@ PET = "+pet"
 # Tables of the analysis, under results/tables/.
 TABLES = {
     "main": "Main results",
+    "comparison_matrix": "Every method against every other",
     "significance": "Tab-PET against the same model without it",
     "controls": "Null controls",
     "oracle": "Alpha chosen by validation and by test",
+    "mixed_model": "Gains by encoding, model and size of table",
     "graph_methods": "Graph estimators",
     "learnable": "Learnable encodings against Tab-PET",
     "trees": "Transformers against trees",

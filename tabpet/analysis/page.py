@@ -21,6 +21,7 @@ from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects, p_value, percent
+from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Part, percent_text
@@ -106,6 +107,7 @@ def render_page(
         main_encoding=encoding_name(results.settings.main_encoding),
         tasks=TASKS,
         significance=significance_table(results),
+        mixed=mixed_model_table(results),
         coverage=coverage_table(results),
         failures=failures(results),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
@@ -165,8 +167,10 @@ def key_numbers(results: Results) -> list[KeyNumber]:
         for control in first.controls
         if control.datasets
     ]
-    if first.decidable:
-        numbers.append(KeyNumber(p_value(first.p), "Wilcoxon signed-rank, two-sided"))
+    if first.decision.decidable:
+        corrected = f", corrected over {len(effects)} models" if len(effects) > 1 else ""
+        label = f"Wilcoxon signed-rank, two-sided{corrected}"
+        numbers.append(KeyNumber(p_value(first.decision.p), label))
     return numbers
 
 

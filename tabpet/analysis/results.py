@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, PET, TRANSFORMERS
+from tabpet.analysis.names import METHODS, PET, TRANSFORMERS, is_reference
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
 from tabpet.config import AnalysisSettings
 from tabpet.plan import DEFAULT, TUNED
@@ -155,6 +155,11 @@ class Results:
             index=[name for name in self.datasets_of(task) if name in table.index],
             columns=[*ranked, *(name for name in order if name not in ranked)],
         ).astype(float)
+
+    def ranked_table(self, task: str) -> pd.DataFrame:
+        """The same without plain references, which are shown and not ranked."""
+        scores = self.method_table(task)
+        return scores[[method for method in scores if not is_reference(str(method))]]
 
     def short(self, dataset: str) -> str:
         """The abbreviation of a dataset, or its name where the catalog has none."""

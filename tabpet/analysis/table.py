@@ -302,6 +302,13 @@ def interval_text(low: float, high: float, decimals: int = 2) -> str:
     return f"[{low:z.{decimals}f}, {high:z.{decimals}f}]"
 
 
+def range_text(low: float, high: float, decimals: int = 1) -> str:
+    """An interval in few characters, for narrow columns."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return NOTHING
+    return f"{low:z.{decimals}f}–{high:z.{decimals}f}"
+
+
 def number_text(value: float, decimals: int = 2) -> str:
     """A plain number."""
     return f"{value:z.{decimals}f}" if np.isfinite(value) else NOTHING

@@ -16,6 +16,8 @@ from tabpet.analysis.gains import (
     oracle_table,
     significance_table,
 )
+from tabpet.analysis.matrix import comparison_matrix_table
+from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import (
     GRAPHS,
     METRICS,
@@ -36,10 +38,12 @@ from tabpet.analysis.table import (
     number_text,
     p_text,
     percent_text,
+    range_text,
     score_text,
     share_text,
 )
 from tabpet.stats import (
+    Ranks,
     exclude_outliers,
     holm,
     improvement,
@@ -75,62 +79,65 @@ def main_table(results: Results) -> Table:
         scores = results.method_table(task)
         if scores.empty:
             continue
-        ranks = rank_methods(task, _compared(scores))
-        frames.append(_main_data(results, task, ranks.table))
-        parts.append(_main_part(results, task, scores, ranks.mean, ranks.datasets, ranks.table))
+        settings = results.settings
+        ranks = rank_methods(task, results.ranked_table(task), settings.level, settings.bootstrap)
+        frames.append(_main_data(results, task, ranks))
+        parts.append(_main_part(results, task, scores, ranks))
     caption = (
         "Mean test score over seeds; best in bold, second underlined, ranks among the methods that "
         "a dataset has. Oracle (alpha chosen by test) and plain references are not ranked. "
-        "n: datasets behind a mean rank."
+        f"n: datasets behind a mean rank; below it, its {100 * (1 - results.settings.level):g} % "
+        "bootstrap interval over datasets."
     )
     data = pd.concat(frames, ignore_index=True)
     return Table(name, TABLES[name], caption, data, tuple(parts))
 
 
-def _compared(scores: pd.DataFrame) -> pd.DataFrame:
-    """The methods that are ranked: all but plain references."""
-    return scores[[method for method in scores if not is_reference(str(method))]]
-
-
-def _main_data(results: Results, task: str, ranks: pd.DataFrame) -> pd.DataFrame:
+def _main_data(results: Results, task: str, ranks: Ranks) -> pd.DataFrame:
     """A line per dataset and method."""
     mine = results.methods[results.methods["task"] == task]
-    ranked = ranks.melt(ignore_index=False, value_name="rank").reset_index()
+    ranked = ranks.table.melt(ignore_index=False, value_name="rank").reset_index()
     mine = mine.merge(ranked, on=["dataset", "method"], how="left")
     mine.insert(1, "abbreviation", mine["dataset"].map(results.short))
     mine["best"] = mine["rank"] == mine.groupby("dataset")["rank"].transform("min")
+    mine["mean_rank"] = mine["method"].map(ranks.mean)
+    mine["mean_rank_low"] = mine["method"].map(ranks.intervals["low"])
+    mine["mean_rank_high"] = mine["method"].map(ranks.intervals["high"])
+    mine["ranked_datasets"] = mine["method"].map(ranks.datasets)
     return mine
 
 
-def _main_part(
-    results: Results,
-    task: str,
-    scores: pd.DataFrame,
-    means: pd.Series,
-    counts: pd.Series,
-    ranks: pd.DataFrame,
-) -> Part:
+def _main_part(results: Results, task: str, scores: pd.DataFrame, ranks: Ranks) -> Part:
     oracle = results.method_table(task, ORACLE)
     columns: dict[tuple[str, str], list[str]] = {}
     marks: list[list[str]] = []
-    places = ranks.rank(axis=1, method="dense").reindex(scores.index)
+    places = ranks.table.rank(axis=1, method="dense").reindex(scores.index)
+    footer = ["mean rank", "interval", "n"]
+    nothing = [""] * len(footer)
     for method in map(str, scores):
         model, plus, _ = method.partition(PET)
         group, texts = method_short(model), [score_text(value) for value in scores[method]]
-        ranked = method in means
-        texts += [number_text(means[method]), str(counts[method])] if ranked else ["", ""]
+        ranked = method in ranks.mean
+        texts += _rank_texts(ranks, method) if ranked else nothing
         column = (group, "+PET" if plus else "base") if model in TRANSFORMERS else ("", group)
         columns[column] = texts
         signs = places[method].map({1.0: "best", 2.0: "second"}) if ranked else None
-        marks.append([*(signs.fillna("") if signs is not None else [""] * len(scores)), "", ""])
+        marks.append([*(signs.fillna("") if signs is not None else [""] * len(scores)), *nothing])
         if plus and method in oracle:
             values = oracle[method].reindex(scores.index)
-            columns[group, ORACLE] = [*map(score_text, values), "", ""]
-            marks.append([""] * (len(scores) + 2))
-    labels = [*map(results.short, scores.index), "mean rank", "n"]
-    part = make_part(labels, "Dataset", columns, f"{TASKS[task]}, {METRICS[task]}", footer=2)
+            columns[group, ORACLE] = [*map(score_text, values), *nothing]
+            marks.append([""] * len(scores) + nothing)
+    labels = [*map(results.short, scores.index), *footer]
+    heading = f"{TASKS[task]}, {METRICS[task]}"
+    part = make_part(labels, "Dataset", columns, heading, footer=len(footer))
     marked = pd.DataFrame(dict(enumerate(marks)), index=part.cells.index)
     return replace(part, marks=marked.set_axis(part.cells.columns, axis=1))
+
+
+def _rank_texts(ranks: Ranks, method: str) -> list[str]:
+    """Mean rank, its interval, and on how many datasets they stand."""
+    interval = range_text(ranks.intervals["low"][method], ranks.intervals["high"][method])
+    return [number_text(ranks.mean[method]), interval, str(ranks.datasets[method])]
 
 
 def trees_table(results: Results) -> Table:
@@ -230,7 +237,7 @@ def outliers_table(results: Results) -> Table:
         scores, oracle = results.method_table(task), results.method_table(task, ORACLE)
         if scores.empty:
             continue
-        exclusion = exclude_outliers(task, _compared(scores))
+        exclusion = exclude_outliers(task, results.ranked_table(task))
         named = " ".join(map(results.short, exclusion.excluded)) or "none"
         notes.append(f"{TASKS[task].lower()}: {named}")
         kept, lost = list(exclusion.kept), list(exclusion.excluded)
@@ -311,9 +318,11 @@ def _paper_minutes() -> pd.DataFrame:
 
 MAKERS: dict[str, Callable[[Results], Table]] = {
     "main": main_table,
+    "comparison_matrix": comparison_matrix_table,
     "significance": significance_table,
     "controls": controls_table,
     "oracle": oracle_table,
+    "mixed_model": mixed_model_table,
     "graph_methods": graph_methods_table,
     "learnable": learnable_table,
     "trees": trees_table,

@@ -22,6 +22,19 @@ def improvement(
     return 100 * np.divide(gain, base, out=out, where=base != 0)
 
 
+def relative_difference(
+    task: str, score: pd.Series | np.ndarray, other: pd.Series | np.ndarray
+) -> np.ndarray:
+    """Percent by which `score` is better than `other`, of the mean of both; 0 where both are 0.
+
+    Swapping the two changes nothing but the sign, which `improvement` does not give.
+    """
+    ours, theirs = np.asarray(score, dtype=float), np.asarray(other, dtype=float)
+    gain = ours - theirs if task == "classification" else theirs - ours
+    mean = (np.abs(ours) + np.abs(theirs)) / 2
+    return 100 * np.divide(gain, mean, out=np.where(np.isnan(gain), np.nan, 0.0), where=mean > 0)
+
+
 @dataclass(frozen=True)
 class Summary:
     """Improvements over datasets, in percent. Not a number where no dataset has one."""

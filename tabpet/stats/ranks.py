@@ -7,6 +7,7 @@ import pandas as pd
 import scikit_posthocs
 from scipy import stats
 
+from tabpet.stats.bootstrap import bootstrap
 from tabpet.stats.rounding import on_grid
 
 
@@ -17,9 +18,12 @@ class Ranks:
     table: pd.DataFrame  # datasets x methods; not a number where a method was not run
     mean: pd.Series  # over the datasets of a method
     datasets: pd.Series  # how many those are
+    intervals: pd.DataFrame  # `low` and `high` of each mean, from resampled datasets
 
 
-def rank_methods(task: str, scores: pd.DataFrame) -> Ranks:
+def rank_methods(
+    task: str, scores: pd.DataFrame, level: float = 0.05, samples: int = 10_000, seed: int = 0
+) -> Ranks:
     """Rank the methods (columns) on every dataset (row); equal scores share their mean rank.
 
     A dataset with a single method ranks nothing and is left out.
@@ -28,7 +32,26 @@ def rank_methods(task: str, scores: pd.DataFrame) -> Ranks:
     table = rounded[rounded.notna().sum(axis=1) > 1].rank(
         axis=1, ascending=task == "regression", method="average"
     )
-    return Ranks(table, table.mean(), table.notna().sum())
+    intervals = rank_intervals(table, level, samples, seed)
+    return Ranks(table, table.mean(), table.notna().sum(), intervals)
+
+
+def rank_intervals(
+    ranks: pd.DataFrame, level: float = 0.05, samples: int = 10_000, seed: int = 0
+) -> pd.DataFrame:
+    """Bootstrap intervals of mean ranks over datasets (rows), a line with `low` and `high` each.
+
+    What other datasets would change; other methods change the ranks themselves.
+    """
+    found = {method: bootstrap(ranks[method], level, samples, seed) for method in ranks}
+    return pd.DataFrame(
+        {
+            "low": {method: one.low for method, one in found.items()},
+            "high": {method: one.high for method, one in found.items()},
+        },
+        index=ranks.columns,
+        dtype=float,
+    )
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,7 @@ class CriticalDifference:
 
     methods: tuple[str, ...]  # by mean rank, best first
     mean_ranks: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]  # of the mean ranks, by bootstrap over datasets
     datasets: int  # that have all of these methods
     sparse: tuple[str, ...]  # methods that were left out: missing on half of the datasets or more
     statistic: float  # Friedman; not a number below three methods
@@ -46,7 +70,9 @@ class CriticalDifference:
     p_values: pd.DataFrame  # Nemenyi, between two methods
 
 
-def critical_difference(ranks: pd.DataFrame, level: float = 0.05) -> CriticalDifference | None:
+def critical_difference(
+    ranks: pd.DataFrame, level: float = 0.05, samples: int = 10_000
+) -> CriticalDifference | None:
     """Compare all methods (columns) over datasets (rows); smaller is better, as ranks are.
 
     Methods that half of the datasets lack are left out first, then datasets that lack a method.
@@ -61,10 +87,12 @@ def critical_difference(ranks: pd.DataFrame, level: float = 0.05) -> CriticalDif
     means = pd.Series(within.mean()).sort_values(kind="stable")
     statistic, p = _friedman(within)
     quantile = stats.studentized_range.ppf(1 - level, k, np.inf)
+    intervals = rank_intervals(within[list(means.index)], level, samples)
     distance = float(quantile / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
     return CriticalDifference(
         methods=tuple(means.index),
         mean_ranks=tuple(map(float, means)),
+        intervals=tuple(zip(intervals["low"], intervals["high"], strict=True)),
         datasets=n,
         sparse=tuple(sparse),
         statistic=statistic,

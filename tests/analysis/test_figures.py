@@ -165,9 +165,40 @@ def test_mean_ranks_say_how_many_datasets_they_stand_on():
         for alpha in (0.0, 1.0)
     ]
     [axes] = plot.draw(DRAWERS["rank_heatmap"], Results.build(runs_frame(runs))).figure.axes
-    counts = [text.get_text() for text in axes.texts if text.get_position()[0] > 4]
+    ends = [label.get_text() for label in axes.get_xticklabels()[3:]]
+    assert ends == ["mean", "interval", "n"]
+    *_, interval, n = axes.get_xticks()
+    counts = [text.get_text() for text in axes.texts if text.get_position()[0] == n]
     assert sorted(counts) == ["2", "2", "3", "3"]
-    assert axes.get_xticklabels()[-1].get_text() == "n"
+    # All are equal: rank 2.5 of four on two datasets, 1.5 of two on the third.
+    intervals = [text.get_text() for text in axes.texts if text.get_position()[0] == interval]
+    assert sorted(intervals) == ["1.50–2.50", "1.50–2.50", "2.50–2.50", "2.50–2.50"]
+
+
+def test_a_matrix_has_a_cell_for_either_side_of_a_pair():
+    scores = {"xgboost": (0.9, 0.8), "catboost": (0.6, 0.8)}
+    runs = [
+        Run(dataset, 1, model, "tuned", 1, "classification", None, score, score)
+        for model, both in scores.items()
+        for dataset, score in zip("ab", both, strict=True)
+    ]
+    drawing = plot.draw(DRAWERS["comparison_matrix"], Results.build(runs_frame(runs)))
+    [row] = drawing.numbers.to_dict("records")
+    assert (row["method"], row["other"], row["wins"], row["ties"]) == ("xgboost", "catboost", 1, 1)
+    assert row["mean_difference_pct"] == pytest.approx(20)  # 0.3 of 0.75, and 0
+    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
+    for cell in ("+20.00 %", "−20.00 %", "1 / 1 / 0", "0 / 1 / 1"):
+        assert texts.count(cell) == 1
+    assert texts.count("p 1.000") == texts.count("Holm 1.000") == 2
+
+
+def test_ranks_in_the_diagram_have_intervals_and_the_caption_says_what_is_wrong():
+    numbers = plot.draw(DRAWERS["critical_difference"], grid.full_results()).numbers
+    assert (numbers["mean_rank_low"] < numbers["mean_rank"]).all()
+    assert (numbers["mean_rank_high"] > numbers["mean_rank"]).all()
+    assert "depends on which others are there" in FIGURES["critical_difference"].text
+    order = list(FIGURES)
+    assert order.index("comparison_matrix") < order.index("critical_difference")
 
 
 def test_sizes_of_other_datasets_are_no_sizes():
@@ -211,7 +242,7 @@ def test_ranks_leave_out_plain_references_and_put_the_best_first():
     ]
     [(task, ranks)] = method_ranks(Results.build(runs_frame(runs))).items()
     assert task == "classification"
-    assert ranks.loc["d"].to_dict() == {"xgboost": 1, "catboost": 2}
+    assert ranks.table.loc["d"].to_dict() == {"xgboost": 1, "catboost": 2}
 
 
 def test_cumulative_means_count_equal_values_together():

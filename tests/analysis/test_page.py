@@ -163,6 +163,19 @@ def test_large_numbers_are_not_taken_for_the_oracles(results):
     assert sum("test rows" in label for label in numbers) == 1
 
 
+def test_the_large_p_value_says_what_it_was_corrected_for(results):
+    labels = [number.label for number in key_numbers(results)]
+    assert "Wilcoxon signed-rank, two-sided, corrected over 3 models" in labels
+
+
+def test_pairs_come_before_ranks_and_the_mixed_model_says_why_there_is_none(page):
+    text = page.read_text("utf-8")
+    assert text.index('id="figure-comparison_matrix"') < text.index(
+        'id="figure-critical_difference"'
+    )
+    assert "No mixed model: 8 datasets have a gain with spearman and a size; 10 are needed." in text
+
+
 def test_versions_list_all_that_were_used():
     runs = [
         Run("d", 1, "xgboost", "tuned", seed, "regression", None, 1.0, 1.0, device="cpu",

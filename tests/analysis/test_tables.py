@@ -25,18 +25,27 @@ from tabpet.analysis.table import (
 )
 from tabpet.analysis.tables import (
     MAKERS,
+    comparison_matrix_table,
     controls_table,
     coverage_table,
     learnable_table,
     main_table,
     make_tables,
+    mixed_model_table,
     significance_table,
     trees_table,
     write_tables,
 )
 from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
-from tests.analysis.grid import abbreviations, broken_runs, full_results, full_runs, small_runs
+from tests.analysis.grid import (
+    abbreviations,
+    broken_runs,
+    datasets_frame,
+    full_results,
+    full_runs,
+    small_runs,
+)
 
 QUICK = AnalysisSettings(bootstrap=100)
 
@@ -326,7 +335,7 @@ def test_special_characters_reach_latex_escaped():
 
 def test_best_marks(tables):
     part = tables["main"].parts[0]
-    for dataset, row in part.marks.iloc[:-2].iterrows():
+    for dataset, row in part.marks.iloc[:-3].iterrows():
         best = part.cells.loc[dataset][row == "best"].astype(float)
         others = part.cells.loc[dataset].replace("–", np.nan).astype(float)
         compared = others[[column for column in others.index if column[1] != "oracle"]]
@@ -339,7 +348,7 @@ def test_best_marks(tables):
     [
         (
             small_runs(),
-            {"controls", "learnable", "trees", "timing"},
+            {"controls", "learnable", "trees", "timing", "mixed_model"},
         ),
         ([], set(TABLES)),
     ],
@@ -380,6 +389,112 @@ def test_a_missing_run_file_shows_in_the_coverage():
     table = coverage_table(Results.build(runs_frame([kept, lost])))
     [(_, row)] = table.data.iterrows()
     assert (row["planned"], row["ok"], row["missing"], row["error"]) == (2, 1, 1, 0)
+
+
+def test_mean_ranks_have_intervals_in_the_main_table(tables):
+    data = tables["main"].data
+    ranked = data[data["rank"].notna()]
+    means = ranked.groupby(["task", "method"])["rank"].transform("mean")
+    assert ranked["mean_rank"].to_numpy() == pytest.approx(means.to_numpy())
+    assert (ranked["mean_rank_low"] < ranked["mean_rank"]).all()
+    assert (ranked["mean_rank"] < ranked["mean_rank_high"]).all()
+    assert data[data["rank"].isna()]["mean_rank_low"].isna().all()
+    part = tables["main"].parts[0]
+    assert list(part.cells.index[-3:]) == ["mean rank", "interval", "n"]
+    row = data[(data["task"] == "classification") & (data["method"] == "saint")].iloc[0]
+    shown = f"{row['mean_rank_low']:.1f}–{row['mean_rank_high']:.1f}"
+    assert part.cells["SAINT", "base"]["interval"] == shown
+
+
+def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
+    matrix = tables["comparison_matrix"].data
+    assert set(matrix["task"]) == {"classification", "regression", "all"}
+    assert (matrix.groupby("task").size() == 28).all()  # pairs of eight methods
+    trees = tables["trees"].data.set_index(["method", "opponent", "task"])
+    for row in matrix.itertuples():
+        key = (row.method, row.other, row.task)
+        if key in trees.index:
+            other = trees.loc[key]
+            assert [row.wins, row.ties, row.losses] == other[["wins", "ties", "losses"]].tolist()
+    assert ((matrix["wins"] + matrix["ties"] + matrix["losses"]) == matrix["datasets"]).all()
+    assert (matrix["p_holm"] >= matrix["p"]).all()
+    grid_part, _ = tables["comparison_matrix"].parts[-2:]
+    assert grid_part.cells.shape == (8, 8)
+    bold = (grid_part.marks == "best").to_numpy()
+    assert (bold == bold.T).all() and not bold.diagonal().any()
+    significant = ((matrix["task"] == "all") & (matrix["p_holm"] < 0.05)).sum()
+    assert bold.sum() == 2 * significant
+
+
+def test_the_mixed_model_finds_what_the_grid_was_made_of(tables):
+    table = tables["mixed_model"]
+    data = table.data.set_index(["gains", "term", "name"])
+    measured = data.loc["as measured"]
+    # The grid's controls have no effect, its Spearman encodings the paper's gains.
+    cells = full_results().cells
+    pet = cells[cells["encoding"] == "spearman"]["improvement"].mean()
+    random = measured.loc["encoding", "spearman-random"]
+    assert random["coefficient"] == pytest.approx(-pet, abs=0.5)
+    assert random["high"] < 0 and random["p"] < 1e-4
+    assert random["reference"] == "spearman"
+    assert (measured["datasets"] == 50).all() and (measured["limited"] == 0).all()
+    winsorised = data.loc["winsorised"]
+    assert (winsorised["observations"] == len(cells)).all()
+    assert 0 < winsorised["limited"].iloc[0] < 0.1 * len(cells)
+    # Without its heavy tail a gain is smaller, and known better.
+    size = abs(winsorised.loc["encoding", "spearman-random"]["coefficient"])
+    assert 0.5 < size < abs(random["coefficient"])
+    assert (
+        winsorised.loc["encoding", "spearman-random"]["standard_error"] < random["standard_error"]
+    )
+    assert set(data["status"]) <= {"converged", "boundary"}
+    assert "heavy tails" in table.caption
+    assert "50 datasets, 598 observations; " in table.parts[0].heading
+
+
+def test_few_datasets_or_no_sizes_give_no_mixed_model():
+    few = Results.build(runs_frame(small_runs(4)), QUICK, datasets=datasets_frame())
+    assert mixed_model_table(few).reason == (
+        "8 datasets have a gain with spearman and a size; 10 are needed"
+    )
+    without = Results.build(runs_frame(small_runs(6)), QUICK)
+    assert mixed_model_table(without).reason.startswith("0 datasets have a gain")
+    enough = Results.build(runs_frame(small_runs(6)), QUICK, datasets=datasets_frame())
+    table = mixed_model_table(enough)  # one model with one encoding: an intercept and a slope
+    assert table.reason is None
+    assert list(table.data["term"].unique()) == ["intercept", "size"]
+    check_latex(table.to_latex())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mixed_model_that_fails_is_a_table_that_says_so():
+    same = datasets_frame().assign(rows=1000)
+    table = mixed_model_table(Results.build(runs_frame(small_runs(6)), QUICK, datasets=same))
+    assert set(table.data["status"]) == {"failed"}
+    assert table.data["coefficient"].isna().all()
+    assert "failed: encoding, model and size cannot be told apart" in table.parts[0].heading
+    check_latex(table.to_latex())
+
+
+def test_a_further_method_changes_no_number_of_a_pair(tables):
+    """But for Holm's p, which by definition counts comparisons; the plain p stands beside it."""
+    gone = {"saint", "catboost"}
+    fewer = Results.build(runs_frame([run for run in full_runs() if run.model not in gone]))
+    keys, columns = ["method", "other", "task"], [*tables["comparison_matrix"].data]
+    ours = comparison_matrix_table(fewer).data.set_index(keys)
+    full = tables["comparison_matrix"].data
+    turned = full.rename(
+        columns={"method": "other", "other": "method", "wins": "losses", "losses": "wins"}
+    )
+    signed = ["mean_difference_pct", "median_difference_pct", "effect_size"]
+    turned[signed] = -turned[signed]
+    # The order of methods, and so which of two comes first, may change.
+    both = pd.concat([full, turned[columns]]).set_index(keys)
+    assert len(ours) == 3 * 10  # pairs of five methods, in three scopes
+    kept = both.loc[ours.index]
+    pd.testing.assert_frame_equal(ours.drop(columns="p_holm"), kept.drop(columns="p_holm"))
+    assert (ours["p_holm"] <= kept["p_holm"] + 1e-12).all()
+    assert (ours["p_holm"] < kept["p_holm"]).any()
 
 
 def test_pairwise_results_do_not_depend_on_who_else_was_run(tables):

@@ -1,0 +1,213 @@
+"""Every method against every other: a table, and the multi-comparison matrix as a figure."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tabpet.analysis.gains import HEADINGS, SCOPES
+from tabpet.analysis.names import TABLES, TASKS, method_name, method_short
+from tabpet.analysis.plot import (
+    INK,
+    MAIN,
+    PAPER,
+    SOFT,
+    WARM,
+    Drawing,
+    NothingToDraw,
+    count,
+    new_figure,
+)
+from tabpet.analysis.results import Results
+from tabpet.analysis.table import (
+    NOTHING,
+    Part,
+    Table,
+    make_part,
+    number_text,
+    p_text,
+    percent_text,
+)
+from tabpet.stats import Pair, PairwiseComparison, compare_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_CELL_WIDTH, _CELL_HEIGHT = 0.86, 0.5  # inches
+_STRONGEST = 0.45  # opacity of the largest difference, so that text on it stays readable
+_FULL = 20.0  # percent from which on a difference has the strongest colour
+COLUMNS = [
+    "method", "other", "task", "datasets", "mean_difference_pct", "median_difference_pct", "wins",
+    "ties", "losses", "p", "p_holm", "effect_size", "zeros", "tied_differences",
+]  # fmt: skip
+
+
+def compare_methods(results: Results, scope: str) -> PairwiseComparison:
+    """All ranked methods of one task, or of both for `all`."""
+    tasks = TASKS if scope == "all" else (scope,)
+    return compare_pairs({task: results.ranked_table(task) for task in tasks})
+
+
+def comparison_matrix_table(results: Results) -> Table:
+    """Every pair of methods: mean difference, wins, ties and losses, test with and without Holm."""
+    name = "comparison_matrix"
+    found = {scope: compare_methods(results, scope) for scope in SCOPES}
+    found = {scope: one for scope, one in found.items() if _has_pairs(one)}
+    if not found:
+        return Table.empty(name, TABLES[name], "no dataset has results of two methods")
+    data = pd.concat([pair_rows(one, scope) for scope, one in found.items()], ignore_index=True)
+    caption = (
+        "Relative difference in percent of the mean of both scores, positive when the first method "
+        "is better; methods by their mean difference to all others, best first. Wilcoxon on "
+        "relative differences. What is said of two methods does not depend on the others, but for "
+        "Holm, which counts the pairs of a block; p is without it. Matrix: mean differences of the "
+        "row against the column, bold where Holm's p is below "
+        f"{results.settings.level:g}."
+    )
+    parts = [
+        part
+        for scope, one in found.items()
+        for part in (
+            _matrix_part(one, scope, results.settings.level),
+            _pairs_part(data[data["task"] == scope], scope),
+        )
+    ]
+    return Table(name, TABLES[name], caption, data, tuple(parts))
+
+
+def _has_pairs(found: PairwiseComparison) -> bool:
+    return any(pair.duel.datasets for pair in found.pairs)
+
+
+def pair_rows(found: PairwiseComparison, scope: str) -> pd.DataFrame:
+    """A line per pair that shares a dataset."""
+    rows = [_pair_row(pair, scope) for pair in found.pairs if pair.duel.datasets]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _pair_row(pair: Pair, scope: str) -> dict[str, Any]:
+    return {
+        "method": pair.method,
+        "other": pair.other,
+        "task": scope,
+        "datasets": pair.duel.datasets,
+        "mean_difference_pct": pair.mean,
+        "median_difference_pct": pair.median,
+        "wins": pair.duel.wins,
+        "ties": pair.duel.ties,
+        "losses": pair.duel.losses,
+        "p": pair.test.p,
+        "p_holm": pair.p_holm,
+        "effect_size": pair.test.effect_size,
+        "zeros": pair.test.zeros,
+        "tied_differences": pair.test.ties,
+    }
+
+
+def _matrix_part(found: PairwiseComparison, scope: str, level: float) -> Part:
+    """Mean differences of row against column; bold where significant."""
+    cells, marks = {}, {}
+    for other in found.methods:
+        pairs = [None if one == other else found.pair(one, other) for one in found.methods]
+        cells[method_short(other)] = [percent_text(pair.mean) if pair else "" for pair in pairs]
+        marks[method_short(other)] = [
+            "best" if pair and pair.p_holm < level else "" for pair in pairs
+        ]
+    index = pd.Index([method_name(method) for method in found.methods], name="Method")
+    heading = f"{HEADINGS[scope]}, mean difference in %"
+    return Part(pd.DataFrame(cells, index=index), heading, pd.DataFrame(marks, index=index))
+
+
+def _pairs_part(rows: pd.DataFrame, scope: str) -> Part:
+    labels = [
+        f"{method_name(one)} against {method_name(other)}"
+        for one, other in zip(rows["method"], rows["other"], strict=True)
+    ]
+    counts = zip(rows["wins"], rows["ties"], rows["losses"], strict=True)
+    columns: dict[tuple[str, str], Iterable[str]] = {
+        ("", "n"): rows["datasets"].astype(str),
+        ("Difference in %", "mean"): rows["mean_difference_pct"].map(percent_text),
+        ("Difference in %", "median"): rows["median_difference_pct"].map(percent_text),
+        ("Head to head", "wins/ties/losses"): ["/".join(map(str, three)) for three in counts],
+        ("Wilcoxon", "p"): rows["p"].map(p_text),
+        ("Wilcoxon", "Holm"): rows["p_holm"].map(p_text),
+        ("Wilcoxon", "r"): rows["effect_size"].map(number_text),
+    }
+    return make_part(labels, "Methods", columns, HEADINGS[scope])
+
+
+def draw_comparison_matrix(results: Results) -> Drawing:
+    """Methods by methods, over all datasets: difference, wins, ties and losses, tests."""
+    found = compare_methods(results, "all")
+    if not _has_pairs(found):
+        raise NothingToDraw("No dataset has results of two methods to compare.")
+    n = len(found.methods)
+    figure = new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
+    axes = figure.subplots()
+    for row, method in enumerate(found.methods):
+        for column, other in enumerate(found.methods):
+            if row != column:
+                pair = found.pair(method, other)
+                _cell(axes, row, column, pair, results.settings.level)
+    axes.set_xlim(-0.5, n - 0.5)
+    axes.set_ylim(n - 0.5, -0.5)
+    names = [method_name(method) for method in found.methods]
+    axes.set_yticks(range(n), names)
+    axes.set_xticks(range(n), [name.replace("+PET", "\n+PET") for name in names])
+    axes.tick_params(length=0, labelsize=8)
+    axes.tick_params(axis="x", labeltop=True, labelbottom=False, labelsize=7)
+    axes.spines[:].set_visible(False)
+    _explain(figure, len(pair_rows(found, "all")), results.settings.level)
+    title = f"Row against column, {count(found.datasets, 'dataset')}"
+    axes.set_title(title, pad=10)
+    return Drawing(figure, pair_rows(found, "all"))
+
+
+def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None:
+    """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
+    from matplotlib.patches import Rectangle
+
+    if not pair.duel.datasets:
+        axes.text(column, row, NOTHING, ha="center", va="center", color=SOFT, fontsize=7)
+        return
+    # By logarithm, or a few large differences would leave all others white.
+    strength = _STRONGEST * min(1.0, float(np.log1p(abs(pair.mean)) / np.log1p(_FULL)))
+    colour = MAIN if pair.mean > 0 else WARM
+    corner = (column - 0.5, row - 0.5)
+    axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, alpha=strength, linewidth=0))
+    axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=PAPER, linewidth=1))
+    weight = "bold" if pair.p_holm < level else "normal"
+    counts = f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}"
+    lines = (
+        (-0.31, f"{percent_text(pair.mean)} %".replace("-", "−"), 8.0),
+        (-0.07, counts, 6.5),
+        (0.14, f"p {p_text(pair.test.p)}", 6.5),
+        (0.34, f"Holm {p_text(pair.p_holm)}", 6.5),
+    )
+    for down, text, size in lines:
+        axes.text(
+            column,
+            row + down,
+            text,
+            ha="center",
+            va="center",
+            color=INK,
+            fontsize=size,
+            weight=weight,
+        )
+
+
+def _explain(figure: "Figure", n_pairs: int, level: float) -> None:
+    """What colours and the lines of a cell mean, below the matrix."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=MAIN, alpha=_STRONGEST, label="row better (stronger: by more)"),
+        Patch(facecolor=WARM, alpha=_STRONGEST, label="row worse"),
+        Line2D([], [], linewidth=0, label="mean difference, wins / ties / losses, p, Holm's p"),
+        Line2D([], [], linewidth=0, label=f"bold: Holm over {n_pairs} pairs below {level:g}"),
+    ]
+    figure.legend(handles=handles, loc="outside lower left", ncols=2, handlelength=1.2)

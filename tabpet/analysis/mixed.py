@@ -1,0 +1,139 @@
+"""The table of a mixed model: what encoding, model and size of table add to a gain."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tabpet.analysis.gains import no_main_encoding
+from tabpet.analysis.names import MODELS, TABLES, encoding_name
+from tabpet.analysis.results import GAINS, Results
+from tabpet.analysis.table import (
+    Part,
+    Table,
+    interval_text,
+    make_part,
+    number_text,
+    p_text,
+    percent_text,
+)
+from tabpet.stats import Coefficient, Limits, MixedModel, fit_mixed_model, limit_gains
+from tabpet.stats.mixed import WHISKER
+
+FEWEST_DATASETS = 10  # below, a variance between datasets means little
+# How gains enter: the result, the same without limits, and those of the alpha chosen by test.
+WINSORISED, MEASURED, ORACLE = "winsorised", "as measured", "oracle, winsorised"
+CAPTION = (
+    "Gain in percent over the same model without encodings, all encodings and models in one linear "
+    "mixed model (restricted maximum likelihood): dataset as random effect, and models within a "
+    "dataset, whose encodings share a baseline, as another. Encodings are compared with "
+    "{encoding}, models with {model}; the intercept is both of these on a table of the mean size; "
+    "size is log10 of its rows. Gains have heavy tails, so those beyond {whisker:g} interquartile "
+    "ranges from the quartiles are set to that bound (winsorised, {limited}); the same without "
+    "limits, and with alpha chosen by test (oracle), below. Normal (Wald) intervals of {level}; p "
+    "is not corrected."
+)
+
+
+def mixed_model_table(results: Results) -> Table:
+    """Gains of all transformers and encodings in one model, with datasets as random effect."""
+    name, main = "mixed_model", results.settings.main_encoding
+    gains = sized_gains(results)
+    if main not in set(results.cells["encoding"]):
+        return Table.empty(name, TABLES[name], no_main_encoding(results))
+    datasets = gains[gains["encoding"] == main]["dataset"].nunique()
+    if datasets < FEWEST_DATASETS:
+        reason = (
+            f"{datasets} datasets have a gain with {main} and a size; {FEWEST_DATASETS} are needed"
+        )
+        return Table.empty(name, TABLES[name], reason)
+    levels = {
+        "encoding": sorted(gains["encoding"].unique(), key=lambda one: one != main),
+        "model": [one for one in results.models if (gains["model"] == one).any()],
+    }
+    limited, limits = limit_gains(gains["improvement"])
+    oracle, oracle_limits = limit_gains(gains["oracle_improvement"])
+    given: dict[str, tuple[pd.Series, Limits | None]] = {
+        WINSORISED: (limited, limits),
+        MEASURED: (gains["improvement"], None),
+        ORACLE: (oracle, oracle_limits),
+    }
+    frames, parts = [], []
+    for kind, (values, bounds) in given.items():
+        fit = fit_mixed_model(gains.assign(gain=values), levels, results.settings.level)
+        frames.append(_rows(fit, kind, levels, bounds))
+        parts.append(_part(fit, kind))
+    caption = CAPTION.format(
+        encoding=encoding_name(main),
+        model=MODELS[levels["model"][0]],
+        whisker=WHISKER,
+        limited=f"{limits.limited} of {len(gains)}",
+        level=f"{100 * (1 - results.settings.level):g} %",
+    )
+    data = pd.concat(frames, ignore_index=True)
+    return Table(name, TABLES[name], caption, data, tuple(parts))
+
+
+def sized_gains(results: Results) -> pd.DataFrame:
+    """A row per dataset, model and encoding that has both gains, with the size of the dataset."""
+    columns = ["dataset", "model", "encoding", *GAINS]
+    sizes = pd.DataFrame({"dataset": pd.Series(dtype=str), "rows": pd.Series(dtype=float)})
+    if results.datasets is not None:
+        sizes = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
+    gains = results.cells[columns].merge(sizes, on="dataset").dropna()
+    return gains.assign(size=np.log10(gains["rows"].astype(float)))
+
+
+def _rows(
+    fit: MixedModel, kind: str, levels: Mapping[str, Sequence[str]], limits: Limits | None
+) -> pd.DataFrame:
+    """A line per coefficient, with what is said of the whole fit in every one."""
+    frame = pd.DataFrame(
+        {
+            "gains": kind,
+            "term": [one.term for one in fit.coefficients],
+            "name": [one.name for one in fit.coefficients],
+            "reference": [levels[one.term][0] if one.name else "" for one in fit.coefficients],
+            "coefficient": [one.estimate for one in fit.coefficients],
+            "standard_error": [one.error for one in fit.coefficients],
+            "low": [one.low for one in fit.coefficients],
+            "high": [one.high for one in fit.coefficients],
+            "p": [one.p for one in fit.coefficients],
+        }
+    )
+    bounds = (limits.low, limits.high, limits.limited) if limits else (np.nan, np.nan, 0)
+    frame["datasets"], frame["observations"] = fit.datasets, fit.observations
+    frame["limit_low"], frame["limit_high"], frame["limited"] = bounds
+    for part in ("datasets", "models within a dataset", "residual"):
+        frame[f"sd_{part.replace(' ', '_')}"] = fit.deviations.get(part, np.nan)
+    frame["status"], frame["note"] = fit.status, fit.note
+    return frame
+
+
+def _part(fit: MixedModel, kind: str) -> Part:
+    """Coefficients, and below them the standard deviations of the random parts."""
+    labels = [*map(_label, fit.coefficients), *(f"sd of {name}" for name in fit.deviations)]
+    nothing = [""] * len(fit.deviations)
+    deviations = [number_text(value) for value in fit.deviations.values()]
+    said = f"{fit.status}: {fit.note}" if fit.note else fit.status
+    heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {said}"
+    return make_part(
+        labels,
+        "Term",
+        {
+            ("", "points"): [*(percent_text(c.estimate) for c in fit.coefficients), *deviations],
+            ("", "error"): [*(number_text(c.error) for c in fit.coefficients), *nothing],
+            ("", "CI"): [*(interval_text(c.low, c.high) for c in fit.coefficients), *nothing],
+            ("", "p"): [*(p_text(c.p) for c in fit.coefficients), *nothing],
+        },
+        heading,
+        footer=len(fit.deviations),
+    )
+
+
+def _label(one: Coefficient) -> str:
+    if one.term == "encoding":
+        return f"Encoding: {encoding_name(one.name)}"
+    if one.term == "model":
+        return f"Model: {MODELS[one.name]}"
+    return {"intercept": "Intercept", "size": "Size: ten times the rows"}[one.term]
