@@ -151,6 +151,7 @@ def collected_settings(names):
         "controls",
         "model_encodings",
         "seeds",
+        "seeds_of_splits",
         "models",
         "alphas",
         "model_settings",

@@ -436,6 +436,11 @@ class Settings(Section):
     seeds: list[Seed] = Field(
         [1, 2, 3, 4, 5], min_length=1, description="Seeds of weights, batches, dropout and trials."
     )
+    seeds_of_splits: Literal["all", "paired"] = Field(
+        "all",
+        description="Which seeds run on which split: every seed on every split, or the first seed "
+        "on the first split, the second on the second, and so on.",
+    )
     models: list[ModelName] = Field(
         ["ft_transformer", "saint", "tab_transformer"], description="Transformers to train."
     )
@@ -480,6 +485,22 @@ class Settings(Section):
     def encodings_of(self, model: ModelName) -> list[str]:
         """The encodings that one model is trained with."""
         return self.model_encodings.get(model, self.encodings)
+
+    @property
+    def split_seeds(self) -> list[tuple[int, int]]:
+        """Every split with every seed that runs on it."""
+        if self.seeds_of_splits == "paired":
+            return list(zip(self.splits, self.seeds, strict=True))
+        return [(split, seed) for split in self.splits for seed in self.seeds]
+
+    @model_validator(mode="after")
+    def _pairs_fit(self) -> "Settings":
+        if self.seeds_of_splits == "paired" and len(self.splits) != len(self.seeds):
+            raise ValueError(
+                f"seeds_of_splits is paired, but there are {len(self.splits)} splits and "
+                f"{len(self.seeds)} seeds: list as many of one as of the other"
+            )
+        return self
 
     @model_validator(mode="after")
     def _controls_have_graphs(self) -> "Settings":

@@ -141,10 +141,9 @@ def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCe
     learners += [(learner, TUNED) for learner in settings.learners]
     learners += [(reference, DEFAULT) for reference in settings.references]
     for dataset in datasets:
-        for split in settings.splits:
-            for model, encoding in learners:
-                for seed in settings.seeds:
-                    yield RunCell(dataset, split, model, encoding, seed)
+        for model, encoding in learners:
+            for split, seed in settings.split_seeds:
+                yield RunCell(dataset, split, model, encoding, seed)
 
 
 def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:

@@ -65,6 +65,10 @@ BAD_CONFIGS = {
         {"datasets": ["a"], "model_encodings": {"saint": []}},
         "saint would be trained without any encoding",
     ),
+    "pairs that do not fit": (
+        {"datasets": ["a"], "splits": [1, 2], "seeds": [1], "seeds_of_splits": "paired"},
+        "there are 2 splits and 1 seeds",
+    ),
     "k out of order": (
         {"datasets": ["a"], "encoding": {"k_min": 5, "k_max": 3}},
         "k_min (5) is larger than k_max (3)",
