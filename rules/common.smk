@@ -165,7 +165,8 @@ def collected_settings(names):
 
 def say_how_it_ended():
     """What failed and why, what was cut short, and what to type next."""
-    if text := describe_end(settings, datasets):
+    given = next(iter(workflow.overwrite_configfiles or []), None)
+    if text := describe_end(settings, datasets, config=given):
         print(f"\n{text}\n", file=sys.stderr)
 
 

@@ -143,8 +143,13 @@ def graph_statuses(
                         yield path, about["status"], about["reason"]
 
 
-def describe_end(settings: Settings, datasets: list[str], folder: Path = Path()) -> str:
-    """What a person should know at the end of a run, and type next; empty when all is well."""
+def describe_end(
+    settings: Settings, datasets: list[str], folder: Path = Path(), config: Path | None = None
+) -> str:
+    """What a person should know at the end of a run, and type next; empty when all is well.
+
+    `config` is the file that the run was started with, if it is not the default one.
+    """
     cells = list(planned_cells(settings, datasets))
     failed = failures(cells, folder)
     statuses = Counter(run_status(folder / cell.run) for cell in cells)
@@ -168,17 +173,19 @@ def describe_end(settings: Settings, datasets: list[str], folder: Path = Path())
         lines.append(f"Of {len(cells)} cells, {', '.join(ended)}.")
     if graphs:
         several = "graph was" if len(graphs) == 1 else "graphs were"
-        lines.append(f"{len(graphs)} {several} not estimated as it should be:")
+        lines.append(f"{len(graphs)} {several} not estimated to the end:")
         lines += [f"  {path}: {status}, {reason}" for path, status, reason in graphs[:_SHOWN]]
         if len(graphs) > _SHOWN:
             lines.append(f"  and {len(graphs) - _SHOWN} more")
     repeat = [status for status in ("error", "oom", "timeout") if statuses[status]]
     repeat += [status for _, status, _ in graphs if status not in repeat]
     if waiting and waiting < len(cells):
-        lines.append("Tables, figures and page of what there is: snakemake partial --cores all")
+        given = f" --configfile {config}" if config else ""
+        lines.append(f"Tables and page of what there is: snakemake partial --cores all{given}")
     if repeat:
-        options = " ".join(f"--status {status}" for status in dict.fromkeys(repeat))
-        lines.append(f"To repeat such cells: tabpet retry {options}, then the same snakemake call")
+        options = "".join(f" --status {status}" for status in dict.fromkeys(repeat))
+        given = f" --config {config}" if config else ""
+        lines.append(f"To repeat these: tabpet retry{options}{given}, then the same snakemake call")
     return "\n".join(lines)
 
 

@@ -79,10 +79,13 @@ def test_the_end_of_a_run_says_what_failed_and_what_to_type(folder):
     assert "demo-diabetes, fetch_dataset (4 cells wait for it): There is no such file." in text
     assert "log: results/logs/fetch_dataset/demo-diabetes.log" in text
     assert "Of 8 cells, 1 ran out of memory, 1 was skipped." in text
-    assert "1 graph was not estimated as it should be:" in text
+    assert "1 graph was not estimated to the end:" in text
     assert "results/graphs/demo-wine/split42/notears.json: timeout, no time" in text
     assert "snakemake partial --cores all" in text
-    assert "tabpet retry --status oom --status timeout" in text
+    assert "tabpet retry --status oom --status timeout, then" in text
+    named = describe_end(SETTINGS, CONFIG["datasets"], folder, "mine.yaml")
+    assert "snakemake partial --cores all --configfile mine.yaml" in named
+    assert "--status timeout --config mine.yaml, then" in named
 
 
 def test_a_run_that_ended_well_says_nothing(tmp_path):
