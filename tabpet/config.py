@@ -543,10 +543,12 @@ class Settings(Section):
                 "compare it with, for example `alphas: [0.2, 1, 5]`"
             )
         main = self.analysis.main_encoding
-        if self.models and main not in self.encodings:
+        trained = {name for model in self.models for name in self.encodings_of(model)}
+        usable = [name for name in self.graphs if name in trained]
+        if self.models and main not in usable:
             raise ValueError(
-                f"analysis.main_encoding is {main!r}, which is not among the encodings of this run "
-                f"({', '.join(self.encodings)}): name one of these"
+                f"analysis.main_encoding is {main!r}, which is not a graph that a model of this "
+                f"run is trained with ({', '.join(usable) or 'there is none'}): name one of these"
             )
         return self
 

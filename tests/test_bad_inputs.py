@@ -50,8 +50,25 @@ BAD_CONFIGS = {
     ),
     "main encoding that is not run": (
         {"datasets": ["a"], "graphs": ["pearson"], "analysis": {"main_encoding": "spearman"}},
-        "analysis.main_encoding is 'spearman', which is not among the encodings of this run "
-        "(pearson)",
+        "analysis.main_encoding is 'spearman', which is not a graph that a model of this run is "
+        "trained with (pearson)",
+    ),
+    "main encoding that no model has": (
+        {
+            "datasets": ["a"],
+            "graphs": ["spearman", "pc"],
+            "models": ["saint"],
+            "model_encodings": {"saint": ["pc"]},
+        },
+        "is not a graph that a model of this run is trained with (pc)",
+    ),
+    "a control as the main encoding": (
+        {
+            "datasets": ["a"],
+            "controls": ["spearman-random"],
+            "analysis": {"main_encoding": "spearman-random"},
+        },
+        "analysis.main_encoding is 'spearman-random', which is not a graph",
     ),
     "nothing to compare the model with": (
         {"datasets": ["a"], "alphas": [0]},
