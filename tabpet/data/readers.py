@@ -145,6 +145,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
                 keep_default_na=False,
                 na_values=MISSING_TOKENS,
                 low_memory=False,
+                float_precision="round_trip",  # the number that Parquet and ARFF would give
             )
     except UnicodeDecodeError:
         raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None

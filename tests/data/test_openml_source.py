@@ -8,6 +8,7 @@ import pytest
 
 from tabpet.catalog import CatalogRow
 from tabpet.config import FetchSettings
+from tabpet.data.card import table_hash
 from tabpet.data.fetch import fetch_dataset
 from tabpet.data.openml_source import download
 from tabpet.data.readers import as_convention
@@ -202,4 +203,42 @@ def test_mirror_without_a_version_in_the_catalog(server, tmp_path, monkeypatch):
     assert fetch_dataset(row, settings(server))[1].origin == "toy_v3.parquet"
     EXPECTED.to_parquet(mirror / "toy_v4.parquet")
     with pytest.raises(TabpetError, match="by `version` in the catalog"):
+        fetch_dataset(row, settings(server))
+
+
+def test_content_hash_is_that_of_the_table_in_either_format(server):
+    row = CatalogRow(
+        name="toy", source="openml", openml_id=7, task="classification", sha256=table_hash(EXPECTED)
+    )
+    assert fetch_dataset(row, settings(server))[1].sha256 == row.sha256
+
+
+def test_table_that_changed_at_openml_is_an_error(server):
+    row = CatalogRow(
+        name="toy", source="openml", openml_id=7, version=3, task="classification", sha256="0" * 16
+    )
+    with pytest.raises(TabpetError, match="changed under the same name and version"):
+        fetch_dataset(row, settings(server))
+
+
+def test_hash_of_a_mirrors_copy_binds_the_mirror_and_warns_about_openml(
+    server, tmp_path, monkeypatch
+):
+    row = CatalogRow(
+        name="toy",
+        source="openml",
+        openml_id=7,
+        version=3,
+        target="label",
+        task="classification",
+        sha256="0" * 16,
+        sha256_of="mirror",
+    )
+    _, card = fetch_dataset(row, settings(server))
+    [warning] = [text for text in card.warnings if "sha256" in text]
+    assert card.sha256[:16] in warning
+    assert "not compared with OpenML" in warning
+    EXPECTED.to_parquet(tmp_path / "toy_v3.parquet")
+    monkeypatch.setenv("TABPET_MIRROR", str(tmp_path))
+    with pytest.raises(TabpetError, match="sha256: catalog 0000000000000000, table"):
         fetch_dataset(row, settings(server))
