@@ -158,6 +158,12 @@ def test_catalog_has_a_hash_for_every_table_that_was_at_hand():
     assert [name for name, row in CATALOG.items() if row.sha256 is None] == ["fri_c3_100_25"]
 
 
+def test_job_that_fetches_a_table_gets_its_hash(files):
+    asked = row(files["csv"], sha256="0" * 16, sha256_of="mirror")
+    given = CatalogRow.model_validate(asked.fetch_fields())  # as workflow_scripts/fetch_dataset.py
+    assert (given.sha256, given.sha256_of) == ("0" * 16, "mirror")
+
+
 @pytest.mark.skipif("TABPET_MIRROR" not in os.environ, reason="no mirror folder")
 @pytest.mark.parametrize("name", [name for name, row in CATALOG.items() if row.version])
 def test_tables_of_the_mirror_have_the_hash_of_the_catalog(name):
