@@ -59,7 +59,8 @@ class FetchSettings(Section):
     )
     on_mismatch: Literal["error", "warn"] = Field(
         "error",
-        description="What to do with a table whose shape differs from its catalog row.",
+        description="What to do with a table whose shape or content hash differs from its catalog "
+        "row.",
     )
 
 
