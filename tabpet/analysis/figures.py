@@ -14,6 +14,7 @@ import pandas as pd
 
 from tabpet.analysis import graph_figures
 from tabpet.analysis.coverage import cost_table
+from tabpet.analysis.formats import NOTHING, count, duration, narrow_interval, number, p_words
 from tabpet.analysis.matrix import draw_comparison_matrix
 from tabpet.analysis.names import (
     GRAPHS,
@@ -36,7 +37,6 @@ from tabpet.analysis.plot import (
     WARM,
     Drawing,
     NothingToDraw,
-    count,
     count_axis,
     draw,
     new_figure,
@@ -46,7 +46,6 @@ from tabpet.analysis.plot import (
     spread_points,
 )
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import range_text
 from tabpet.stats import CriticalDifference, Ranks, critical_difference, rank_methods
 
 if TYPE_CHECKING:
@@ -296,7 +295,7 @@ def _trend(cells: pd.DataFrame) -> str:
     if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
         return "too few for a trend"
     found = spearmanr(known["rows"], known["improvement"])
-    return f"rank correlation {found.statistic:+.2f}, p = {found.pvalue:.2g}"
+    return f"rank correlation {found.statistic:+.2f}, {p_words(found.pvalue)}"
 
 
 def draw_alpha_curves(results: Results) -> Drawing:
@@ -472,8 +471,8 @@ def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
         for column, rank in enumerate(table[method]):
             _rank_cell(axes, column, place, rank, n_methods)
         texts = {
-            "mean": f"{ranks.mean[method]:.2f}",
-            "interval": range_text(
+            "mean": number(ranks.mean[method]),
+            "interval": narrow_interval(
                 ranks.intervals["low"][method], ranks.intervals["high"][method], 2
             ),
             "n": str(ranks.datasets[method]),
@@ -503,7 +502,7 @@ def _rank_cell(axes: "Axes", column: int, place: int, rank: float, n_methods: in
     from matplotlib.patches import Rectangle
 
     if np.isnan(rank):
-        axes.text(column, place, "–", ha="center", va="center", color=SOFT, fontsize=7)
+        axes.text(column, place, NOTHING, ha="center", va="center", color=SOFT, fontsize=7)
         return
     share = (n_methods - rank) / max(1, n_methods - 1)
     shade = round(share * (len(SHADES) - 1))
@@ -523,7 +522,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     if found is None:
         raise NothingToDraw("Fewer than two datasets have results of the same methods.")
     labels = {
-        method: f"{method_name(method)} ({range_text(*interval, 2)})"
+        method: f"{method_name(method)} ({narrow_interval(*interval, 2)})"
         for method, interval in zip(found.methods, found.intervals, strict=True)
     }
     means = pd.Series(found.mean_ranks, index=list(labels.values()))
@@ -561,7 +560,7 @@ def _difference_title(found: CriticalDifference) -> str:
     left_out = ""
     if found.sparse:
         left_out = f"; without {', '.join(method_name(one) for one in found.sparse)}"
-    tested = "" if np.isnan(found.p) else f", Friedman p = {found.p:.2g}"
+    tested = "" if np.isnan(found.p) else f", Friedman {p_words(found.p)}"
     return (
         f"Mean rank on {found.datasets} datasets, best on the left{tested}{left_out}.\n"
         f"In brackets: {100 * (1 - found.level):g} % bootstrap interval over datasets. "
@@ -601,13 +600,6 @@ def draw_time(results: Results) -> Drawing:
     axes.grid(axis="x")
     axes.set_title(f"{duration(hours['hours'].sum())} of computing, added up over jobs")
     return Drawing(figure, hours)
-
-
-def duration(hours: float) -> str:
-    """A time in the unit that suits it."""
-    if hours >= 1:
-        return f"{hours:,.1f} h"
-    return f"{hours * 60:.1f} min" if hours >= 1 / 60 else f"{hours * 3600:.1f} s"
 
 
 # By the names in `captions`, which says what they show.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.formats import count
 from tabpet.analysis.names import GRAPHS, MODELS, TASKS, TRANSFORMERS
 from tabpet.analysis.plot import (
     INK,
@@ -21,7 +22,6 @@ from tabpet.analysis.plot import (
     SHADES,
     Drawing,
     NothingToDraw,
-    count,
     new_figure,
     percent_axis,
     spread_points,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.formats import tick
 from tabpet.analysis.results import Results
 from tabpet.files import write_text
 from tabpet.graphs.figure import save_svg
@@ -143,7 +144,7 @@ def percent_axis(
         axis.set_major_locator(FixedLocator(sorted({0, *ticks, *(-t for t in ticks)})))
         axis.set_minor_locator(NullLocator())
         label += f"{' ' if which == 'x' else chr(10)}(compressed beyond ±{linear})"
-    axis.set_major_formatter(FuncFormatter(lambda value, _: signed(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axis.set_label_text(label)
     axes.grid(axis=which)
 
@@ -163,16 +164,6 @@ def spread_points(values: np.ndarray, width: float) -> np.ndarray:
     """Offsets that keep points apart and are the same in every run: by rank, low-discrepancy."""
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable")
     return width * (2 * ((ranks * 0.618034) % 1) - 1)
-
-
-def count(n: int, noun: str) -> str:
-    """`1 dataset`, `50 datasets`."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def signed(value: float) -> str:
-    """A number with its sign, and no more digits than it needs."""
-    return "0" if value == 0 else f"{value:+,g}".replace("-", "−")
 
 
 def count_axis(axes: "Axes") -> None:
