@@ -16,6 +16,7 @@ from tabpet.analysis.plot import (
     WARM,
     Drawing,
     NothingToDraw,
+    centred,
     new_figure,
 )
 from tabpet.analysis.results import Results
@@ -149,7 +150,7 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None
     from matplotlib.patches import Rectangle
 
     if not pair.duel.datasets:
-        axes.text(column, row, NOTHING, ha="center", va="center", color=SOFT, fontsize=7)
+        centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
         return
     # By logarithm, or a few large differences would leave all others white.
     strength = _STRONGEST * min(1.0, float(np.log1p(abs(pair.mean)) / np.log1p(_FULL)))
@@ -166,16 +167,7 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None
         (0.34, f"Holm {p_value(pair.p_holm)}", 6.5),
     )
     for down, text, size in lines:
-        axes.text(
-            column,
-            row + down,
-            text,
-            ha="center",
-            va="center",
-            color=INK,
-            fontsize=size,
-            weight=weight,
-        )
+        centred(axes, column, row + down, text, color=INK, fontsize=size, weight=weight)
 
 
 def _explain(figure: "Figure", n_pairs: int, level: float) -> None:

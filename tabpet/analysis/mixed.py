@@ -77,10 +77,7 @@ def mixed_model_table(results: Results) -> Table:
 def sized_gains(results: Results) -> pd.DataFrame:
     """A row per dataset, model and encoding that has both gains, with the size of the dataset."""
     columns = ["dataset", "model", "encoding", *GAINS]
-    sizes = pd.DataFrame({"dataset": pd.Series(dtype=str), "rows": pd.Series(dtype=float)})
-    if results.datasets is not None:
-        sizes = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
-    gains = results.cells[columns].merge(sizes, on="dataset").dropna()
+    gains = results.cells[columns].merge(results.sizes, on="dataset").dropna()
     return gains.assign(size=np.log10(gains["rows"].astype(float)))
 
 

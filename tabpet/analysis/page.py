@@ -1,7 +1,7 @@
 """One self-contained page about a run: what was run, what came out, and everything behind it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,37 +45,6 @@ ElementTree.register_namespace("xlink", _XLINK)
 
 
 @dataclass(frozen=True)
-class ResultRow:
-    """A line of the page's large table."""
-
-    dataset: str
-    task: str
-    model: str
-    encoding: str
-    note: str  # on the graph behind the encoding
-    alpha: str
-    base: float | None
-    base_sd: float | None
-    test: float
-    test_sd: float | None
-    improvement: float | None
-    oracle: float | None
-    seeds: int
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Jobs of one dataset and model that ended in the same way."""
-
-    dataset: str
-    model: str
-    encodings: str
-    jobs: int
-    outcome: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class KeyNumber:
     """One of the large numbers under the headline."""
 
@@ -103,13 +72,13 @@ def render_page(
         lines=[line.partition(": ")[::2] for line in headline.lines],
         numbers=key_numbers(results),
         facts=run_facts(results),
-        rows=result_rows(results),
+        rows=result_rows(results).to_dict("records"),
         main_encoding=encoding_name(results.settings.main_encoding),
         tasks=TASKS,
         significance=significance_table(results),
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
-        failures=failures(results),
+        failures=failures(results).to_dict("records"),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
         captions=FIGURES,
         panels=_curve_panels(results),
@@ -176,51 +145,25 @@ def key_numbers(results: Results) -> list[KeyNumber]:
     return numbers
 
 
-def result_rows(results: Results) -> list[ResultRow]:
+def result_rows(results: Results) -> pd.DataFrame:
     """Every model with every encoding on every dataset, then trees and references."""
-    return [*_transformer_rows(results), *_learner_rows(results)]
-
-
-def _transformer_rows(results: Results) -> Iterator[ResultRow]:
-    alphas = results.choices.groupby(["dataset", "model", "encoding"])["alpha"].agg(_alpha_text)
-    for cell in results.cells.to_dict("records"):
-        yield ResultRow(
-            dataset=cell["dataset"],
-            task=cell["task"],
-            model=MODELS[cell["model"]],
-            encoding=encoding_name(cell["encoding"]),
-            note=results.graph_note(cell["dataset"], cell["encoding"]),
-            alpha=alphas[cell["dataset"], cell["model"], cell["encoding"]],
-            base=cell["base_test"],
-            base_sd=_known(cell["base_sd"]),
-            test=cell["test"],
-            test_sd=_known(cell["test_sd"]),
-            improvement=_known(cell["improvement"]),
-            oracle=_known(cell["oracle_improvement"]),
-            seeds=cell["seeds"],
-        )
-
-
-def _learner_rows(results: Results) -> Iterator[ResultRow]:
-    for row in results.methods.to_dict("records"):
-        model = row["method"].removesuffix(f"-{DEFAULT}").removesuffix(PET)
-        if model in results.models:
-            continue
-        yield ResultRow(
-            dataset=row["dataset"],
-            task=row["task"],
-            model=MODELS.get(model, model),
-            encoding=f"none, {DEFAULT if is_reference(row['method']) else TUNED}",
-            note="",
-            alpha="",
-            base=None,
-            base_sd=None,
-            test=row["test"],
-            test_sd=_known(row["sd"]),
-            improvement=None,
-            oracle=None,
-            seeds=row["seeds"],
-        )
+    cells, methods, keys = results.cells, results.methods, ["dataset", "model", "encoding"]
+    alphas = results.choices.groupby(keys)["alpha"].agg(_alpha_text).rename("alpha").reset_index()
+    transformers = cells.merge(alphas, on=keys, how="left").assign(
+        model=[MODELS[model] for model in cells["model"]],
+        encoding=[encoding_name(encoding) for encoding in cells["encoding"]],
+        note=list(map(results.graph_note, cells["dataset"], cells["encoding"])),
+    )
+    models = methods["method"].str.removesuffix(f"-{DEFAULT}").str.removesuffix(PET)
+    kinds = methods["method"].map(lambda method: DEFAULT if is_reference(method) else TUNED)
+    learners = methods.rename(columns={"sd": "test_sd"}).assign(
+        model=models.map(lambda model: MODELS.get(model, model)),
+        encoding="none, " + kinds,
+        note="",
+        alpha="",
+    )
+    parts = [transformers, learners[~models.isin(results.models)]]
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 def _alpha_text(alphas: pd.Series) -> str:
@@ -228,31 +171,17 @@ def _alpha_text(alphas: pd.Series) -> str:
     return ", ".join(f"{alpha:g}" for alpha in sorted(alphas.unique()))
 
 
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def failures(results: Results) -> list[Failure]:
+def failures(results: Results) -> pd.DataFrame:
     """Jobs that did not end well, a line for those that share dataset, model and reason."""
     jobs = job_outcomes(results.scores)
-    jobs = jobs[jobs["outcome"] != "ok"]
+    jobs = jobs[jobs["outcome"] != "ok"].assign(
+        model=jobs["model"].map(lambda model: MODELS.get(model, model)),
+        encoding=jobs["encoding"].map(encoding_name),
+    )
     grouped = jobs.groupby(["dataset", "model", "outcome", "reason"], sort=False, dropna=False)
-    lines = pd.DataFrame({"jobs": grouped.size(), "encodings": grouped["encoding"].agg(_encodings)})
-    return [
-        Failure(
-            dataset=line["dataset"],
-            model=MODELS.get(line["model"], line["model"]),
-            encodings=line["encodings"],
-            jobs=line["jobs"],
-            outcome=line["outcome"],
-            reason=line["reason"],
-        )
-        for line in lines.reset_index().to_dict("records")
-    ]
-
-
-def _encodings(names: pd.Series) -> str:
-    return "; ".join(encoding_name(name) for name in names.unique())
+    return grouped.agg(
+        jobs=("encoding", "size"), encodings=("encoding", lambda names: "; ".join(names.unique()))
+    ).reset_index()
 
 
 def used_versions(results: Results) -> dict[str, str]:
@@ -324,14 +253,14 @@ def _label(name: str) -> str:
     return FIGURES[name].title if name in FIGURES else "Improvement over alpha"
 
 
-def _score(value: float | None, task: str) -> str:
-    return "" if value is None else score_of(task, value)
+def _score(value: float, task: str) -> str:
+    return score_of(task, value) if np.isfinite(value) else ""
 
 
-def _percent(value: float | None) -> str:
-    return "" if value is None else percent(value)
+def _percent(value: float) -> str:
+    return percent(value) if np.isfinite(value) else ""
 
 
-def _raw(value: float | None) -> str:
+def _raw(value: float) -> str:
     """A number for sorting; nothing for one that is missing."""
-    return "" if value is None else repr(float(value))
+    return repr(float(value)) if np.isfinite(value) else ""
