@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from tabpet.analysis.formats import percent, score
-from tabpet.analysis.formats import spread as with_deviation
+from tabpet.analysis.formats import percent, score, with_deviation
 from tabpet.analysis.names import (
     METRICS,
     MODELS,

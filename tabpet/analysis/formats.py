@@ -75,7 +75,7 @@ def score_of(task: str, value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def spread(value: float, deviation: float) -> str:
+def with_deviation(value: float, deviation: float) -> str:
     """A score with its standard deviation, if there is one."""
     text = score(value, 4)
     if not (math.isfinite(value) and math.isfinite(deviation)):

@@ -74,7 +74,6 @@ def render_page(
         facts=run_facts(results),
         rows=result_rows(results).to_dict("records"),
         main_encoding=encoding_name(results.settings.main_encoding),
-        tasks=TASKS,
         significance=significance_table(results),
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
@@ -174,10 +173,11 @@ def _alpha_text(alphas: pd.Series) -> str:
 def failures(results: Results) -> pd.DataFrame:
     """Jobs that did not end well, a line for those that share dataset, model and reason."""
     jobs = job_outcomes(results.scores)
-    jobs = jobs[jobs["outcome"] != "ok"].assign(
+    jobs = jobs.assign(
         model=jobs["model"].map(lambda model: MODELS.get(model, model)),
         encoding=jobs["encoding"].map(encoding_name),
     )
+    jobs = jobs[jobs["outcome"] != "ok"]
     grouped = jobs.groupby(["dataset", "model", "outcome", "reason"], sort=False, dropna=False)
     return grouped.agg(
         jobs=("encoding", "size"), encodings=("encoding", lambda names: "; ".join(names.unique()))
@@ -227,9 +227,15 @@ def inline_svg(svg: str, name: str) -> str:
         for child in list(parent):
             if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
                 parent.remove(child)
+    values = [value for element in root.iter() for value in element.attrib.values()]
+    used = {part.partition(")")[0] for value in values for part in value.split("#")[1:]}
     for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
         for key, value in element.items():
             element.set(key, _inline_attribute(key, value, name))
+        if not (element.text or "").strip():
+            element.text = None
         if not (element.tail or "").strip():
             element.tail = "\n"
     width = float(root.attrib.pop("width").removesuffix("pt")) * _POINT

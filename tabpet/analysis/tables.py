@@ -186,14 +186,8 @@ def trees_table(results: Results) -> Table:
     )
     labelled = data.set_axis([method_name(method) for method in data["method"]])
     parts = tuple(
-        Part(show(rows, TREES, "Method"), f"{TASKS[task]}, against {method_name(opponent)}")
-        for opponent in data["opponent"].unique()
-        for task in TASKS
-        if len(
-            rows := labelled[
-                (data["opponent"] == opponent).to_numpy() & (data["task"] == task).to_numpy()
-            ]
-        )
+        Part(show(these, TREES, "Method"), f"{TASKS[str(task)]}, against {method_name(str(other))}")
+        for (other, task), these in labelled.groupby(["opponent", "task"], sort=False)
     )
     return Table("trees", caption, data, parts)
 
@@ -204,8 +198,8 @@ def _against(results: Results, method: str, opponent: str, task: str) -> dict[st
     ours, theirs = (scores.get(one, empty) for one in (method, opponent))
     best = oracle.get(method, empty).reindex(scores.index)
     wins, best_wins = win_rate(task, ours, theirs), win_rate(task, best, theirs)
-    percent, best_percent = improvement(task, theirs, ours), improvement(task, theirs, best)
-    test, size, best_size = wilcoxon(percent), summarize(percent), summarize(best_percent)
+    gains, best_gains = improvement(task, theirs, ours), improvement(task, theirs, best)
+    test, size, best_size = wilcoxon(gains), summarize(gains), summarize(best_gains)
     return {
         "method": method,
         "opponent": opponent,
@@ -224,7 +218,7 @@ def _against(results: Results, method: str, opponent: str, task: str) -> dict[st
         "oracle_win_rate": best_wins.percent,
         "oracle_mean_difference_pct": best_size.mean,
         "oracle_median_difference_pct": best_size.median,
-        "oracle_p": wilcoxon(best_percent).p,
+        "oracle_p": wilcoxon(best_gains).p,
     }
 
 

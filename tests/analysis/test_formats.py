@@ -44,10 +44,10 @@ def test_small_p_values_keep_their_size():
 
 
 def test_spreads_have_the_digits_of_their_score():
-    assert formats.spread(0.83791, 0.00731) == "0.8379±0.0073"
-    assert formats.spread(3.21e-11, 4.5e-12) == "3.21e-11±4.5e-12"
-    assert formats.spread(2467.61, 12.34) == "2467.6±12.3"
-    assert formats.spread(0.5, NAN) == "0.5000"
+    assert formats.with_deviation(0.83791, 0.00731) == "0.8379±0.0073"
+    assert formats.with_deviation(3.21e-11, 4.5e-12) == "3.21e-11±4.5e-12"
+    assert formats.with_deviation(2467.61, 12.34) == "2467.6±12.3"
+    assert formats.with_deviation(0.5, NAN) == "0.5000"
 
 
 def test_shares_and_counts():
