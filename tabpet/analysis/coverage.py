@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.names import MODELS, TABLES, TRANSFORMERS, encoding_name
+from tabpet.analysis.formats import number
+from tabpet.analysis.names import MODELS, TRANSFORMERS, encoding_name
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Part, Table, make_part, number_text
+from tabpet.analysis.table import Column, Part, Table, show
 from tabpet.plan import DEFAULT, TUNED
 from tabpet.runs import STATUSES
 
@@ -15,6 +16,32 @@ JOB = ["dataset", "split", "model", "encoding", "seed"]
 CELL = JOB[:-1]
 NO_GRAPH = "no graph"  # skipped, because there is no graph to encode
 OUTCOMES = (*STATUSES[:2], NO_GRAPH, *STATUSES[2:])
+
+
+def _unless_none(jobs: int) -> str:
+    return str(jobs) if jobs else ""
+
+
+def _seconds(value: float) -> str:
+    return number(value, 1)
+
+
+COVERAGE = (
+    Column("datasets", "", "datasets"),
+    Column("complete", "", "complete"),
+    Column("planned", "", "jobs"),
+    *(Column(outcome, "", outcome, _unless_none) for outcome in OUTCOMES),
+)
+ALL_JOBS = [Column("planned", "", "jobs"), *(Column(outcome, "", outcome) for outcome in OUTCOMES)]
+COST = (
+    Column("jobs", "", "jobs"),
+    Column("timed", "", "with a time"),
+    Column("hours", "", "hours", number),
+    Column("mean_seconds", "Seconds per job", "mean", _seconds),
+    Column("median_seconds", "Seconds per job", "median", _seconds),
+    Column("max_seconds", "Seconds per job", "max", _seconds),
+    Column("longest", "", "longest"),
+)
 
 
 def row_outcomes(scores: pd.DataFrame) -> pd.Series:
@@ -42,35 +69,26 @@ def job_outcomes(scores: pd.DataFrame) -> pd.DataFrame:
 
 def coverage_table(results: Results) -> Table:
     """Jobs planned and finished, per model and encoding; per dataset in the CSV."""
-    name = "coverage"
     jobs = job_outcomes(results.scores)
     if jobs.empty:
-        return Table.empty(name, TABLES[name], "no run was planned")
+        return Table.empty("coverage", "no run was planned")
     data = _count(jobs, [*CELL, "task"])
     reasons = jobs[jobs["outcome"] != "ok"].groupby(CELL, sort=False)["reason"].first()
     data = data.merge(reasons.reset_index(), on=CELL, how="left")
-    summary = _count(jobs, ["model", "encoding"])
     done = data[data["planned"] == data["ok"]].groupby(["model", "encoding"])["dataset"].nunique()
-    datasets = data.groupby(["model", "encoding"])["dataset"].nunique()
-    keys = list(zip(summary["model"], summary["encoding"], strict=True))
-    columns: dict[str, list[str]] = {
-        "datasets": [str(datasets[key]) for key in keys],
-        "complete": [str(done.get(key, 0)) for key in keys],
-        "jobs": [str(n) for n in summary["planned"]],
-    }
-    for outcome in OUTCOMES:
-        columns[outcome] = [str(n) if n else "" for n in summary[outcome]]
-    labels = [_cell_name(model, encoding) for model, encoding in keys]
-    total = [str(sum(int(text or 0) for text in texts)) for texts in columns.values()]
-    cells = pd.DataFrame(columns, index=pd.Index(labels, name="Model, encoding"))
-    cells.loc["all"] = ["", "", *total[2:]]
+    summary = _count(jobs, ["model", "encoding"]).set_index(["model", "encoding"])
+    summary["datasets"] = data.groupby(["model", "encoding"])["dataset"].nunique()
+    summary["complete"] = done.reindex(summary.index, fill_value=0)
+    labelled = summary.set_axis([_cell_name(*cell) for cell in summary.index])
+    total = show(summary.sum().to_frame("all").T, ALL_JOBS, "Model, encoding")
+    part = Part(show(labelled, COVERAGE, "Model, encoding")).with_footer(total)
     caption = (
         "A job is one dataset, split, model, encoding and seed. Complete: datasets whose jobs all "
         "ended well. Timeout: cut short, the best state so far is scored and used. Skipped: the "
         "model can't be used on the dataset. No graph: its estimator failed or had no time. "
         "Outdated: made with other settings or inputs, left out. Missing: there is no run file."
     )
-    return Table(name, TABLES[name], caption, data, (Part(cells, footer=1),))
+    return Table("coverage", caption, data, (part,))
 
 
 def _count(jobs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -84,28 +102,18 @@ def _count(jobs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 def cost_table(results: Results) -> Table:
     """Hours of every stage: a job's seconds count once, however many rows it wrote."""
-    name = "cost"
     rows = list(_stage_rows(results))
     if not rows:
-        return Table.empty(name, TABLES[name], "no job has written its time")
+        return Table.empty("cost", "no job has written its time")
     data = pd.DataFrame(rows)
-    labels = [*data["stage"], "all"]
-    total = data[["jobs", "timed", "hours"]].sum()
-    columns: dict[tuple[str, str], list[str]] = {
-        ("", "jobs"): [str(n) for n in [*data["jobs"], total["jobs"].astype(int)]],
-        ("", "with a time"): [str(n) for n in [*data["timed"], total["timed"].astype(int)]],
-        ("", "hours"): [number_text(h) for h in [*data["hours"], total["hours"]]],
-        ("Seconds per job", "mean"): [*(number_text(s, 1) for s in data["mean_seconds"]), ""],
-        ("Seconds per job", "median"): [*(number_text(s, 1) for s in data["median_seconds"]), ""],
-        ("Seconds per job", "max"): [*(number_text(s, 1) for s in data["max_seconds"]), ""],
-        ("", "longest"): [*data["longest"], ""],
-    }
-    part = make_part(labels, "Stage", columns, footer=1)
+    total = data[["jobs", "timed", "hours"]].agg(["sum"]).set_axis(["all"])
+    total = total.astype({"jobs": int, "timed": int})
+    part = Part(show(data.set_index("stage"), COST, "Stage"))
     caption = (
         "Wall-clock hours added up over jobs, whatever ran at the same time. All alphas of a seed "
         "train in one job."
     )
-    return Table(name, TABLES[name], caption, data, (part,))
+    return Table("cost", caption, data, (part.with_footer(show(total, COST[:3], "Stage")),))
 
 
 def _stage_rows(results: Results) -> Iterator[dict[str, Any]]:

@@ -1,19 +1,21 @@
 """The detailed tables: every dataset with spreads, and the test-chosen figure beside the result."""
 
+from collections.abc import Iterable, Mapping
+
 import pandas as pd
 
+from tabpet.analysis.formats import percent, score, with_deviation
 from tabpet.analysis.names import (
     METRICS,
     MODELS,
     PET,
-    TABLES,
     TASKS,
     TRANSFORMERS,
     encoding_name,
     method_name,
 )
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Part, Table, make_part, percent_text, score_text, spread_text
+from tabpet.analysis.table import Column, Part, Table, spread, under
 
 COLUMNS = [
     "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
@@ -23,13 +25,30 @@ COLUMNS = [
 SIGNS = {"empty graph": "*", "cut graph": "†"}
 
 
+def _noted(value: float, note: str) -> str:
+    return percent(value) + SIGNS.get(note, "")
+
+
+GRAPH_COLUMNS = (
+    Column(("base_test", "base_sd"), "", "base", with_deviation),
+    Column(("test", "test_sd"), "", "PET", with_deviation),
+    Column(("improvement", "graph_note"), "", "%", _noted),
+    Column("oracle_improvement", "", "oracle %", percent),
+)
+PET_COLUMNS = (
+    Column(("test", "sd"), "", "+PET", with_deviation),
+    Column("improvement", "", "%", percent),
+    Column("oracle", "", "oracle", score),
+    Column("oracle_improvement", "", "oracle %", percent),
+)
+
+
 def detailed_graphs_table(results: Results) -> Table:
     """Baseline, Tab-PET and improvement of every graph estimator, per dataset and model."""
-    name = "detailed_graphs"
     cells = results.cells
     data = cells[~cells["encoding"].str.contains("-")].copy()
     if data.empty:
-        return Table.empty(name, TABLES[name], "no transformer was trained with a graph's encoding")
+        return Table.empty("detailed_graphs", "no transformer was trained with a graph's encoding")
     data["abbreviation"] = data["dataset"].map(results.short)
     data["graph_note"] = list(map(results.graph_note, data["dataset"], data["encoding"]))
     parts = tuple(
@@ -45,44 +64,37 @@ def detailed_graphs_table(results: Results) -> Table:
         "improvement with alpha chosen by test (oracle). *: the graph has no edges, so that the "
         "encoding is zero. †: the graph was cut by its time limit."
     )
-    return Table(name, TABLES[name], caption, data[COLUMNS], parts)
+    return Table("detailed_graphs", caption, data[COLUMNS], parts)
 
 
 def _graphs_part(results: Results, cells: pd.DataFrame, model: str, task: str) -> Part:
-    datasets = [name for name in results.datasets_of(task) if name in set(cells["dataset"])]
-    columns: dict[tuple[str, str], list[str]] = {}
-    for encoding in results.encodings_of(model):
-        mine = cells[cells["encoding"] == encoding]
-        if mine.empty:
-            continue
-        columns |= _pair_columns(encoding_name(encoding), mine.set_index("dataset"), datasets)
-    labels = [results.short(name) for name in datasets]
-    heading = f"{MODELS[model]}, {TASKS[task].lower()} ({METRICS[task]})"
-    return make_part(labels, "Dataset", columns, heading)
-
-
-def _pair_columns(
-    group: str, mine: pd.DataFrame, datasets: list[str]
-) -> dict[tuple[str, str], list[str]]:
-    """Base, Tab-PET, percent and oracle percent of one encoding; a missing cell is a dash."""
-    rows = mine.reindex(datasets)
-    signs = rows["graph_note"].map(SIGNS).fillna("")
-    return {
-        (group, "base"): list(map(spread_text, rows["base_test"], rows["base_sd"])),
-        (group, "PET"): list(map(spread_text, rows["test"], rows["test_sd"])),
-        (group, "%"): [
-            percent_text(value) + sign
-            for value, sign in zip(rows["improvement"], signs, strict=True)
-        ],
-        (group, "oracle %"): list(map(percent_text, rows["oracle_improvement"])),
+    present = set(cells["encoding"])
+    columns = {
+        encoding: under(encoding_name(encoding), GRAPH_COLUMNS)
+        for encoding in results.encodings_of(model)
+        if encoding in present
     }
+    heading = f"{MODELS[model]}, {TASKS[task].lower()} ({METRICS[task]})"
+    return Part(spread_datasets(results, cells, task, "encoding", columns), heading, beside=3)
+
+
+def spread_datasets(
+    results: Results,
+    data: pd.DataFrame,
+    task: str,
+    across: str,
+    columns: Mapping[str, Iterable[Column]],
+) -> pd.DataFrame:
+    """A row per dataset of a task that has data, under its abbreviation."""
+    datasets = [name for name in results.datasets_of(task) if name in set(data["dataset"])]
+    cells = spread(data.set_index("dataset"), datasets, across, columns, "Dataset")
+    return cells.set_axis([results.short(name) for name in datasets])
 
 
 def detailed_models_table(results: Results) -> Table:
     """All methods per dataset with standard deviations, improvements and oracle."""
-    name = "detailed_models"
     if results.methods.empty:
-        return Table.empty(name, TABLES[name], "no run has finished")
+        return Table.empty("detailed_models", "no run has finished")
     main = results.settings.main_encoding
     cells = results.cells[results.cells["encoding"] == main]
     gains = cells.assign(method=cells["model"] + PET)[
@@ -100,25 +112,17 @@ def detailed_models_table(results: Results) -> Table:
         "encodings, alpha chosen by validation, improvement over the same model in percent; "
         "oracle: alpha chosen by test."
     )
-    return Table(name, TABLES[name], caption, data, parts)
+    return Table("detailed_models", caption, data, parts)
 
 
 def _models_part(results: Results, data: pd.DataFrame, task: str) -> Part:
-    datasets = [name for name in results.datasets_of(task) if name in set(data["dataset"])]
-    columns: dict[tuple[str, str], list[str]] = {}
+    columns = {}
     for method in map(str, results.method_table(task)):
-        rows = data[data["method"] == method].set_index("dataset").reindex(datasets)
-        texts = list(map(spread_text, rows["test"], rows["sd"]))
         model, plus, _ = method.partition(PET)
-        if not plus:
-            name = method_name(model)
-            columns[(name, "base") if model in TRANSFORMERS else ("", name)] = texts
-            continue
-        columns |= {
-            (method_name(model), "+PET"): texts,
-            (method_name(model), "%"): list(map(percent_text, rows["improvement"])),
-            (method_name(model), "oracle"): list(map(score_text, rows["oracle"])),
-            (method_name(model), "oracle %"): list(map(percent_text, rows["oracle_improvement"])),
-        }
-    labels = [results.short(name) for name in datasets]
-    return make_part(labels, "Dataset", columns, f"{TASKS[task]} ({METRICS[task]})")
+        group, base = (
+            (method_name(model), "base") if model in TRANSFORMERS else ("", method_name(model))
+        )
+        plain = [Column(("test", "sd"), group, base, with_deviation)]
+        columns[method] = under(group, PET_COLUMNS) if plus else plain
+    heading = f"{TASKS[task]} ({METRICS[task]})"
+    return Part(spread_datasets(results, data, task, "method", columns), heading, beside=3)

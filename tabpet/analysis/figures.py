@@ -14,6 +14,7 @@ import pandas as pd
 
 from tabpet.analysis import graph_figures
 from tabpet.analysis.coverage import cost_table
+from tabpet.analysis.formats import NOTHING, count, duration, narrow_interval, number, p_words
 from tabpet.analysis.matrix import draw_comparison_matrix
 from tabpet.analysis.names import (
     GRAPHS,
@@ -35,18 +36,21 @@ from tabpet.analysis.plot import (
     SOFT,
     WARM,
     Drawing,
+    Mark,
     NothingToDraw,
-    count,
+    box,
+    centred,
     count_axis,
+    dots,
     draw,
+    legend_below,
+    named_lines,
     new_figure,
     percent_axis,
     save_drawing,
     shorten,
-    spread_points,
 )
-from tabpet.analysis.results import Results
-from tabpet.analysis.table import range_text
+from tabpet.analysis.results import GAINS, Results
 from tabpet.stats import CriticalDifference, Ranks, critical_difference, rank_methods
 
 if TYPE_CHECKING:
@@ -55,7 +59,17 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 CHOSEN, ORACLE = "alpha chosen on validation", "alpha chosen on test (oracle)"
-_CELL_COLUMNS = ["dataset", "task", "model", "encoding", "improvement", "oracle_improvement"]
+_CELL_COLUMNS = ["dataset", "task", "model", "encoding", *GAINS]
+# What the points of a column look like.
+GAIN_MARKS = {
+    "improvement": Mark(CHOSEN, MAIN, MAIN),
+    "oracle_improvement": Mark(ORACLE, "none", WARM),
+}
+LEARNABLE_MARKS = {
+    "tab_pet": Mark("Tab-PET", MAIN, MAIN),
+    "learnable": Mark("learnable encoding", PAPER, SOFT, marker="s"),
+    "tab_pet_oracle": Mark("Tab-PET, oracle alpha", "none", WARM, size=44),
+}
 _PANEL_COLUMNS = 5
 _GAP = "\N{NO-BREAK SPACE}" * 2  # browsers drop plain spaces at the ends of a text
 
@@ -75,13 +89,7 @@ def draw_improvement_by_graph(results: Results) -> Drawing:
     if not graphs:
         raise NothingToDraw(f"No encoding from a graph was trained with {MODELS[model]}.")
     kept = cells[cells["encoding"].isin(graphs)]
-    figure = new_figure(7.2, 1.5 + 0.62 * len(graphs))
-    axes = figure.subplots()
-    _paired_boxes(axes, kept, graphs)
-    _improvement_axis(axes, kept)
-    axes.set_title(f"{MODELS[model]}, {count(kept['dataset'].nunique(), 'dataset')}")
-    _explain_boxes(figure)
-    return Drawing(figure, kept[_CELL_COLUMNS])
+    return _draw_boxes(kept, [model], graphs, 1.5 + 0.62 * len(graphs))
 
 
 def draw_null_controls(results: Results) -> Drawing:
@@ -92,12 +100,20 @@ def draw_null_controls(results: Results) -> Drawing:
     models = [model for model in TRANSFORMERS if model in set(kept["model"])]
     if not set(wanted[1:]) & set(kept["encoding"]) or main not in set(kept["encoding"]):
         raise NothingToDraw("Random and shuffled encodings were not run beside the main encoding.")
-    figure = new_figure(7.2, 0.8 + 1.75 * len(models))
+    return _draw_boxes(kept, models, wanted, 0.8 + 1.75 * len(models))
+
+
+def _draw_boxes(
+    kept: pd.DataFrame, models: Sequence[str], encodings: Sequence[str], height: float
+) -> Drawing:
+    """A panel per model, with a line for each of the encodings that it has."""
+    figure = new_figure(7.2, height)
     panels = figure.subplots(len(models), 1, sharex=True, squeeze=False)[:, 0]
+    values = kept[GAINS].to_numpy().ravel()
     for axes, model in zip(panels, models, strict=True):
         cells = kept[kept["model"] == model]
-        _paired_boxes(axes, cells, [one for one in wanted if one in set(cells["encoding"])])
-        _improvement_axis(axes, kept)
+        _paired_boxes(axes, cells, [one for one in encodings if one in set(cells["encoding"])])
+        percent_axis(axes, "x", values, "improvement over no encodings, percent")
         axes.set_title(f"{MODELS[model]}, {count(cells['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     _explain_boxes(figure)
@@ -110,46 +126,11 @@ def _paired_boxes(axes: "Axes", cells: pd.DataFrame, encodings: Sequence[str]) -
         these = cells[cells["encoding"] == encoding]
         chosen = these["improvement"].dropna().to_numpy()
         oracle = these["oracle_improvement"].dropna().to_numpy()
-        _box(axes, chosen, place - 0.17, SHADES[2], MAIN)
-        axes.scatter(
-            chosen,
-            place - 0.17 + spread_points(chosen, 0.1),
-            s=9,
-            color=MAIN,
-            linewidth=0,
-            zorder=3,
-        )
-        _box(axes, oracle, place + 0.2, "none", WARM)
+        box(axes, chosen, place - 0.17, SHADES[2], MAIN, 0.28)
+        dots(axes, chosen, place - 0.17, 9, 0.1)
+        box(axes, oracle, place + 0.2, "none", WARM, 0.28)
     used = cells.dropna(subset=["improvement"])["encoding"].value_counts()
-    labels = [f"{encoding_name(one)}\nn = {used.get(one, 0)}" for one in encodings]
-    axes.set_yticks(range(len(encodings)), labels)
-    axes.set_ylim(len(encodings) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-
-
-def _improvement_axis(axes: "Axes", cells: pd.DataFrame) -> None:
-    values = cells[["improvement", "oracle_improvement"]].to_numpy().ravel()
-    percent_axis(axes, "x", values, "improvement over no encodings, percent")
-
-
-def _box(axes: "Axes", values: np.ndarray, place: float, fill: str, edge: str) -> None:
-    if not len(values):
-        return
-    axes.boxplot(
-        [values],
-        positions=[place],
-        widths=0.28,
-        orientation="horizontal",
-        patch_artist=True,
-        showfliers=fill == "none",  # the filled box has all its points
-        manage_ticks=False,
-        boxprops={"facecolor": fill, "edgecolor": edge},
-        medianprops={"color": INK, "linewidth": 2, "solid_capstyle": "butt"},
-        whiskerprops={"color": edge},
-        capprops={"color": edge},
-        flierprops={"marker": "o", "markersize": 3, "markeredgecolor": edge, "alpha": 0.8},
-        zorder=2,
-    )
+    named_lines(axes, [f"{encoding_name(one)}\nn = {used.get(one, 0)}" for one in encodings])
 
 
 def _explain_boxes(figure: "Figure") -> None:
@@ -191,8 +172,7 @@ def draw_learnable(results: Results) -> Drawing:
         these = numbers[numbers["task"] == task]
         _dumbbells(axes, these)
         axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(these), 'dataset')}")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    legend_below(figure)
     return Drawing(figure, numbers)
 
 
@@ -201,38 +181,20 @@ def _dumbbells(axes: "Axes", numbers: pd.DataFrame) -> None:
     ordered = numbers.sort_values("tab_pet", kind="stable")
     places = np.arange(len(ordered))
     axes.hlines(places, ordered["learnable"], ordered["tab_pet"], color=PALE, linewidth=1.4)
-    marks = (
-        ("tab_pet", "Tab-PET", "o", MAIN, MAIN, 20),
-        ("learnable", "learnable encoding", "s", PAPER, SOFT, 20),
-        ("tab_pet_oracle", "Tab-PET, oracle alpha", "o", "none", WARM, 44),
-    )
-    for column, label, marker, face, edge, size in marks:
-        axes.scatter(
-            ordered[column],
-            places,
-            label=label,
-            marker=marker,
-            s=size,
-            facecolor=face,
-            edgecolor=edge,
-            linewidth=1.1,
-            zorder=3,
-        )
+    for column, mark in LEARNABLE_MARKS.items():
+        mark.draw(axes, ordered[column], places)
     axes.set_yticks(places, [shorten(name) for name in ordered["dataset"]])
     axes.set_ylim(-0.8, len(ordered) - 0.2)
     axes.tick_params(axis="y", length=0)
-    columns = ["tab_pet", "learnable", "tab_pet_oracle"]
-    percent_axis(axes, "x", ordered[columns].to_numpy().ravel(), "improvement, percent")
+    values = ordered[list(LEARNABLE_MARKS)].to_numpy().ravel()
+    percent_axis(axes, "x", values, "improvement, percent")
 
 
 def draw_size(results: Results) -> Drawing:
     """Improvement against the number of rows of a dataset (paper, appendix H.5)."""
     main = results.settings.main_encoding
     cells = results.cells[results.cells["encoding"] == main]
-    sizes = pd.DataFrame(columns=["dataset", "rows"])
-    if results.datasets is not None:
-        sizes = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
-    numbers = cells[_CELL_COLUMNS].merge(sizes, on="dataset")
+    numbers = cells[_CELL_COLUMNS].merge(results.sizes, on="dataset")
     if numbers.empty:
         raise NothingToDraw("No dataset has both a size and a run with the main encoding.")
     models = [model for model in TRANSFORMERS if model in set(numbers["model"])]
@@ -243,28 +205,15 @@ def draw_size(results: Results) -> Drawing:
         _size_panel(axes, these, numbers)
         axes.set_title(f"{MODELS[model]}, {count(len(these), 'dataset')}\n{_trend(these)}")
         axes.label_outer()
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    legend_below(figure)
     return Drawing(figure, numbers)
 
 
 def _size_panel(axes: "Axes", cells: pd.DataFrame, every: pd.DataFrame) -> None:
-    for column, face, edge, label in (
-        ("improvement", MAIN, MAIN, CHOSEN),
-        ("oracle_improvement", "none", WARM, ORACLE),
-    ):
-        axes.scatter(
-            cells["rows"],
-            cells[column],
-            s=20,
-            facecolor=face,
-            edgecolor=edge,
-            linewidth=1,
-            label=label,
-            zorder=3,
-        )
+    for column, mark in GAIN_MARKS.items():
+        mark.draw(axes, cells["rows"], cells[column])
     count_axis(axes)
-    values = every[["improvement", "oracle_improvement"]].to_numpy().ravel()
+    values = every[list(GAIN_MARKS)].to_numpy().ravel()
     percent_axis(axes, "y", values, "improvement, percent")
     axes.set_xlabel("rows of the dataset")
     for label, (low, high, median) in _thirds(cells).items():
@@ -296,7 +245,7 @@ def _trend(cells: pd.DataFrame) -> str:
     if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
         return "too few for a trend"
     found = spearmanr(known["rows"], known["improvement"])
-    return f"rank correlation {found.statistic:+.2f}, p = {found.pvalue:.2g}"
+    return f"rank correlation {found.statistic:+.2f}, {p_words(found.pvalue)}"
 
 
 def draw_alpha_curves(results: Results) -> Drawing:
@@ -471,23 +420,15 @@ def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
     for place, method in enumerate(map(str, table)):
         for column, rank in enumerate(table[method]):
             _rank_cell(axes, column, place, rank, n_methods)
-        texts = {
-            "mean": f"{ranks.mean[method]:.2f}",
-            "interval": range_text(
-                ranks.intervals["low"][method], ranks.intervals["high"][method], 2
-            ),
-            "n": str(ranks.datasets[method]),
-        }
-        for name, text in texts.items():
-            axes.text(
-                n_datasets + ends[name],
-                place,
-                text,
-                ha="center",
-                va="center",
-                weight="bold" if name == "mean" else "normal",
-                fontsize=8,
-            )
+        low, high = ranks.intervals["low"][method], ranks.intervals["high"][method]
+        texts = (
+            number(ranks.mean[method]),
+            narrow_interval(low, high, 2),
+            str(ranks.datasets[method]),
+        )
+        for (name, right), text in zip(ends.items(), texts, strict=True):
+            weight = "bold" if name == "mean" else "normal"
+            centred(axes, n_datasets + right, place, text, weight=weight, fontsize=8)
     axes.set_yticks(range(n_methods), [method_name(str(method)) for method in table])
     names = [shorten(results.short(dataset)) for dataset in table.index]
     places = [n_datasets + place for place in ends.values()]
@@ -503,7 +444,7 @@ def _rank_cell(axes: "Axes", column: int, place: int, rank: float, n_methods: in
     from matplotlib.patches import Rectangle
 
     if np.isnan(rank):
-        axes.text(column, place, "–", ha="center", va="center", color=SOFT, fontsize=7)
+        centred(axes, column, place, NOTHING, color=SOFT, fontsize=7)
         return
     share = (n_methods - rank) / max(1, n_methods - 1)
     shade = round(share * (len(SHADES) - 1))
@@ -511,7 +452,7 @@ def _rank_cell(axes: "Axes", column: int, place: int, rank: float, n_methods: in
     square = Rectangle(corner, 1, 1, facecolor=SHADES[shade], edgecolor=PAPER, linewidth=0.8)
     axes.add_patch(square)
     ink = PAPER if shade >= len(SHADES) - 2 else INK
-    axes.text(column, place, f"{rank:g}", ha="center", va="center", color=ink, fontsize=7)
+    centred(axes, column, place, f"{rank:g}", color=ink, fontsize=7)
 
 
 def draw_critical_difference(results: Results) -> Drawing:
@@ -523,7 +464,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     if found is None:
         raise NothingToDraw("Fewer than two datasets have results of the same methods.")
     labels = {
-        method: f"{method_name(method)} ({range_text(*interval, 2)})"
+        method: f"{method_name(method)} ({narrow_interval(*interval, 2)})"
         for method, interval in zip(found.methods, found.intervals, strict=True)
     }
     means = pd.Series(found.mean_ranks, index=list(labels.values()))
@@ -561,7 +502,7 @@ def _difference_title(found: CriticalDifference) -> str:
     left_out = ""
     if found.sparse:
         left_out = f"; without {', '.join(method_name(one) for one in found.sparse)}"
-    tested = "" if np.isnan(found.p) else f", Friedman p = {found.p:.2g}"
+    tested = "" if np.isnan(found.p) else f", Friedman {p_words(found.p)}"
     return (
         f"Mean rank on {found.datasets} datasets, best on the left{tested}{left_out}.\n"
         f"In brackets: {100 * (1 - found.level):g} % bootstrap interval over datasets. "
@@ -601,13 +542,6 @@ def draw_time(results: Results) -> Drawing:
     axes.grid(axis="x")
     axes.set_title(f"{duration(hours['hours'].sum())} of computing, added up over jobs")
     return Drawing(figure, hours)
-
-
-def duration(hours: float) -> str:
-    """A time in the unit that suits it."""
-    if hours >= 1:
-        return f"{hours:,.1f} h"
-    return f"{hours * 60:.1f} min" if hours >= 1 / 60 else f"{hours * 3600:.1f} s"
 
 
 # By the names in `captions`, which says what they show.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.formats import count
 from tabpet.analysis.names import GRAPHS, MODELS, TASKS, TRANSFORMERS
 from tabpet.analysis.plot import (
-    INK,
     LINES,
     MAIN,
     MARKERS,
@@ -21,10 +21,11 @@ from tabpet.analysis.plot import (
     SHADES,
     Drawing,
     NothingToDraw,
-    count,
+    box,
+    dots,
+    named_lines,
     new_figure,
     percent_axis,
-    spread_points,
 )
 from tabpet.analysis.results import Results
 
@@ -185,26 +186,11 @@ def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str
 
 
 def _boxes(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
-    groups = [facts.loc[facts["method"] == one, metric].dropna().to_numpy() for one in methods]
-    places = range(len(methods))
-    axes.boxplot(
-        groups,
-        positions=places,
-        widths=0.5,
-        orientation="horizontal",
-        patch_artist=True,
-        showfliers=False,  # all points are drawn
-        boxprops={"facecolor": SHADES[1], "edgecolor": MAIN},
-        medianprops={"color": INK, "linewidth": 2, "solid_capstyle": "butt"},
-        whiskerprops={"color": MAIN},
-        capprops={"color": MAIN},
-    )
-    for place, group in zip(places, groups, strict=True):
-        at = place + spread_points(group, 0.17)
-        axes.scatter(group, at, s=7, color=MAIN, linewidth=0, zorder=3)
-    axes.set_yticks(places, [GRAPHS[method] for method in methods])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(methods) - 0.5, -0.5)
+    for place, method in enumerate(methods):
+        values = facts.loc[facts["method"] == method, metric].dropna().to_numpy()
+        box(axes, values, place, SHADES[1], MAIN, 0.5)
+        dots(axes, values, place, 7, 0.17)
+    named_lines(axes, [GRAPHS[method] for method in methods])
     axes.set_xlabel(METRICS[metric])
     axes.grid(axis="x")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis.coverage import job_outcomes
+from tabpet.analysis.formats import count, p_words, percent_words, probability
 from tabpet.analysis.names import MODELS, PET, TRANSFORMERS, TREES, encoding_name
-from tabpet.analysis.plot import count
 from tabpet.analysis.results import Results
 from tabpet.stats import (
     Answer,
@@ -193,7 +193,7 @@ def _verdict(effects: Sequence[Effect], encoding: str) -> str:
     clauses = []
     for answer, words in _WORDS.items():
         models = [
-            f"{MODELS[effect.model]} ({percent(effect.median)} {_basis(effect)})"
+            f"{MODELS[effect.model]} ({percent_words(effect.median)} {_basis(effect)})"
             for effect in effects
             if effect.decision.answer == answer
         ]
@@ -221,7 +221,7 @@ def _too_few(effects: Sequence[Effect], encoding: str) -> str:
             f"{encoding} encodings."
         )
     gains = listed(
-        f"{percent(effect.median)} for {MODELS[effect.model]} ({_basis(effect)})"
+        f"{percent_words(effect.median)} for {MODELS[effect.model]} ({_basis(effect)})"
         for effect in effects
     )
     several = f" with {len(effects)} models" if len(effects) > 1 else ""
@@ -236,20 +236,21 @@ def _effect_line(effect: Effect, n_models: int) -> str:
     found, n = effect.comparison, effect.datasets
     name = MODELS[effect.model]
     if n == 1:
-        return f"{name}: {percent(found.summary.mean)} on one dataset, so nothing to test."
+        return f"{name}: {percent_words(found.summary.mean)} on one dataset, so nothing to test."
     better = f"better on {round(found.summary.positive_rate * n / 100)} of {n} datasets"
-    middle = f"median {percent(effect.median)}, mean {percent(found.summary.mean)}"
+    middle = f"median {percent_words(effect.median)}, mean {percent_words(found.summary.mean)}"
     if not effect.decision.decidable:
-        ends = f"{percent(effect.improvements.min())} to {percent(effect.improvements.max())}"
+        gains = effect.improvements
+        ends = f"{percent_words(gains.min())} to {percent_words(gains.max())}"
         return f"{name}: {middle}, from {ends}; {better}."
     interval, bayes = found.interval, found.bayes
     corrected = f" (corrected over {n_models} models)" if n_models > 1 else ""
-    ends = f"{percent(interval.low)} to {percent(interval.high)}"
+    ends = f"{percent_words(interval.low)} to {percent_words(interval.high)}"
     return (
         f"{name}: {middle} ({100 * (1 - interval.level):g} % interval of the mean {ends}); "
-        f"{better}. Wilcoxon {p_value(effect.decision.p)}{corrected}; Bayesian "
-        f"signed-rank: {share(bayes.better)} better, {share(bayes.equal)} equal within "
-        f"{bayes.rope:g} %, {share(bayes.worse)} worse.{_disagreement(effect)}"
+        f"{better}. Wilcoxon {p_words(effect.decision.p)}{corrected}; Bayesian "
+        f"signed-rank: {probability(bayes.better)} better, {probability(bayes.equal)} equal within "
+        f"{bayes.rope:g} %, {probability(bayes.worse)} worse.{_disagreement(effect)}"
     )
 
 
@@ -281,8 +282,8 @@ def _control_words(control: Control) -> str:
     if not control.datasets:
         return f"{control.kind} without a usable result"
     return (
-        f"{control.kind} {percent(control.median)} on {count(control.datasets, 'dataset')} "
-        f"(oracle {percent(control.oracle_median)})"
+        f"{control.kind} {percent_words(control.median)} on {count(control.datasets, 'dataset')} "
+        f"(oracle {percent_words(control.oracle_median)})"
     )
 
 
@@ -295,12 +296,12 @@ def _lead_over_controls(effects: Sequence[Effect], encoding: str) -> str:
     if not tested:
         return ""
     if all(control.outcome == "ahead" for _, control in decided):
-        largest = max(control.p_ahead for _, control in tested)
-        return f"On the same datasets, {encoding} is ahead of all of them ({at_most(largest)})."
+        largest = p_words(max(control.p_ahead for _, control in tested), "at most")
+        return f"On the same datasets, {encoding} is ahead of all of them ({largest})."
     found: dict[str, list[str]] = {}
     for model, control in tested:
         how = _STANDING[control.outcome]
-        words = f"{control.name} ones in {MODELS[model]} ({p_value(_shown_p(control))})"
+        words = f"{control.name} ones in {MODELS[model]} ({p_words(_shown_p(control))})"
         found.setdefault(how, []).append(words)
     parts = "; ".join(f"{how} {listed(words)}" for how, words in found.items())
     return f"On the same datasets, {encoding} is {parts}."
@@ -314,8 +315,8 @@ def _shown_p(control: ControlDecision) -> float:
 def _oracle_line(effects: Sequence[Effect]) -> str:
     """What choosing alpha on the test rows would have claimed."""
     claims = listed(
-        f"{percent(effect.oracle_median)} for {MODELS[effect.model]} (instead of "
-        f"{percent(effect.median)})"
+        f"{percent_words(effect.oracle_median)} for {MODELS[effect.model]} (instead of "
+        f"{percent_words(effect.median)})"
         for effect in effects
     )
     return f"Oracle: choosing alpha on the test rows would have claimed a median of {claims}."
@@ -329,7 +330,7 @@ def _learnable_line(results: Results, effects: Sequence[Effect], encoding: str) 
         if len(both):
             ours, learned = both["improvement"], both["improvement_other"]
             return (
-                f"Learned encodings: median {percent(float(learned.median()))} in "
+                f"Learned encodings: median {percent_words(float(learned.median()))} in "
                 f"{MODELS[effect.model]} at the same width; {encoding} is ahead on "
                 f"{higher_wins(ours, learned).wins} of {count(len(both), 'dataset')}"
                 f"{_tested(ours - learned, results.settings.level)}."
@@ -340,7 +341,7 @@ def _learnable_line(results: Results, effects: Sequence[Effect], encoding: str) 
 def _tested(differences: pd.Series, level: float) -> str:
     """The p-value of paired differences in brackets, where a test can say something."""
     test = wilcoxon(differences)
-    return f" ({p_value(test.p)})" if test.used >= fewest_datasets(level) else ""
+    return f" ({p_words(test.p)})" if test.used >= fewest_datasets(level) else ""
 
 
 def _tree_line(results: Results, model: str) -> str:
@@ -387,40 +388,6 @@ def _coverage(results: Results) -> str:
     rest = [f"{counts[name]:,} {words}" for name, words in _OUTCOMES.items() if name in counts]
     text = f"Coverage: {int(counts.get('ok', 0)):,} of {total:,} jobs finished"
     return f"{text}; {', '.join(rest)}." if rest else f"{text}."
-
-
-def percent(value: float) -> str:
-    """A signed percentage with three digits."""
-    if not np.isfinite(value):
-        return "unknown"
-    text = f"{value:+.{2 if abs(value) < 10 else 1}f}"
-    return (
-        "0\N{NO-BREAK SPACE}%"
-        if float(text) == 0
-        else f"{text.replace('-', '−')}\N{NO-BREAK SPACE}%"
-    )
-
-
-def share(probability: float) -> str:
-    """A probability in percent that never claims to be certain."""
-    if probability > 0.99:
-        return "over 99\N{NO-BREAK SPACE}%"
-    if probability < 0.01:
-        return "under 1\N{NO-BREAK SPACE}%"
-    return f"{100 * probability:.0f}\N{NO-BREAK SPACE}%"
-
-
-def p_value(p: float) -> str:
-    """A p-value with the digits that matter."""
-    if not np.isfinite(p):
-        return "p unknown"
-    text = "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def at_most(p: float) -> str:
-    """The largest of several p-values."""
-    return p_value(p) if p < 1e-4 else f"p at most {p:.2g}"
 
 
 def listed(words: Iterable[str]) -> str:

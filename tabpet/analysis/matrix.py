@@ -1,13 +1,13 @@
 """Every method against every other: a table, and the multi-comparison matrix as a figure."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.gains import HEADINGS, SCOPES
-from tabpet.analysis.names import TABLES, TASKS, method_name, method_short
+from tabpet.analysis.formats import NOTHING, count, number, p_value, percent
+from tabpet.analysis.gains import HEADINGS, SCOPES, parts_by_scope
+from tabpet.analysis.names import TASKS, method_name, method_short
 from tabpet.analysis.plot import (
     INK,
     MAIN,
@@ -16,19 +16,11 @@ from tabpet.analysis.plot import (
     WARM,
     Drawing,
     NothingToDraw,
-    count,
+    centred,
     new_figure,
 )
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import (
-    NOTHING,
-    Part,
-    Table,
-    make_part,
-    number_text,
-    p_text,
-    percent_text,
-)
+from tabpet.analysis.table import Column, Part, Table
 from tabpet.stats import Pair, PairwiseComparison, compare_pairs
 
 if TYPE_CHECKING:
@@ -38,10 +30,15 @@ if TYPE_CHECKING:
 _CELL_WIDTH, _CELL_HEIGHT = 0.86, 0.5  # inches
 _STRONGEST = 0.45  # opacity of the largest difference, so that text on it stays readable
 _FULL = 20.0  # percent from which on a difference has the strongest colour
-COLUMNS = [
-    "method", "other", "task", "datasets", "mean_difference_pct", "median_difference_pct", "wins",
-    "ties", "losses", "p", "p_holm", "effect_size", "zeros", "tied_differences",
-]  # fmt: skip
+PAIRS = (
+    Column("datasets", "", "n"),
+    Column("mean_difference_pct", "Difference in %", "mean", percent),
+    Column("median_difference_pct", "Difference in %", "median", percent),
+    Column(("wins", "ties", "losses"), "Head to head", "wins/ties/losses", "{}/{}/{}".format),
+    Column("p", "Wilcoxon", "p", p_value),
+    Column("p_holm", "Wilcoxon", "Holm", p_value),
+    Column("effect_size", "Wilcoxon", "r", number),
+)
 
 
 def compare_methods(results: Results, scope: str) -> PairwiseComparison:
@@ -52,11 +49,10 @@ def compare_methods(results: Results, scope: str) -> PairwiseComparison:
 
 def comparison_matrix_table(results: Results) -> Table:
     """Every pair of methods: mean difference, wins, ties and losses, test with and without Holm."""
-    name = "comparison_matrix"
     found = {scope: compare_methods(results, scope) for scope in SCOPES}
     found = {scope: one for scope, one in found.items() if _has_pairs(one)}
     if not found:
-        return Table.empty(name, TABLES[name], "no dataset has results of two methods")
+        return Table.empty("comparison_matrix", "no dataset has results of two methods")
     data = pd.concat([pair_rows(one, scope) for scope, one in found.items()], ignore_index=True)
     caption = (
         "Relative difference in percent of the mean of both scores, positive when the first method "
@@ -66,15 +62,14 @@ def comparison_matrix_table(results: Results) -> Table:
         "row against the column, bold where Holm's p is below "
         f"{results.settings.level:g}."
     )
-    parts = [
-        part
-        for scope, one in found.items()
-        for part in (
-            _matrix_part(one, scope, results.settings.level),
-            _pairs_part(data[data["task"] == scope], scope),
-        )
+    labels = [
+        f"{method_name(one)} against {method_name(other)}"
+        for one, other in zip(data["method"], data["other"], strict=True)
     ]
-    return Table(name, TABLES[name], caption, data, tuple(parts))
+    pairs = parts_by_scope(data.set_axis(labels), PAIRS, "Methods")
+    matrices = [_matrix_part(one, scope, results.settings.level) for scope, one in found.items()]
+    parts = tuple(part for both in zip(matrices, pairs, strict=True) for part in both)
+    return Table("comparison_matrix", caption, data, parts)
 
 
 def _has_pairs(found: PairwiseComparison) -> bool:
@@ -83,8 +78,7 @@ def _has_pairs(found: PairwiseComparison) -> bool:
 
 def pair_rows(found: PairwiseComparison, scope: str) -> pd.DataFrame:
     """A line per pair that shares a dataset."""
-    rows = [_pair_row(pair, scope) for pair in found.pairs if pair.duel.datasets]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(_pair_row(pair, scope) for pair in found.pairs if pair.duel.datasets)
 
 
 def _pair_row(pair: Pair, scope: str) -> dict[str, Any]:
@@ -108,34 +102,20 @@ def _pair_row(pair: Pair, scope: str) -> dict[str, Any]:
 
 def _matrix_part(found: PairwiseComparison, scope: str, level: float) -> Part:
     """Mean differences of row against column; bold where significant."""
-    cells, marks = {}, {}
-    for other in found.methods:
-        pairs = [None if one == other else found.pair(one, other) for one in found.methods]
-        cells[method_short(other)] = [percent_text(pair.mean) if pair else "" for pair in pairs]
-        marks[method_short(other)] = [
-            "best" if pair and pair.p_holm < level else "" for pair in pairs
-        ]
-    index = pd.Index([method_name(method) for method in found.methods], name="Method")
+    names = {method: method_name(method) for method in found.methods}
+    cells = pd.DataFrame("", index=list(names.values()), columns=list(names))
+    marks = cells.copy()
+    for one in found.methods:
+        for other in found.methods:
+            if one != other:
+                pair = found.pair(one, other)
+                cells.loc[names[one], other] = percent(pair.mean)
+                marks.loc[names[one], other] = "best" if pair.p_holm < level else ""
+    header = pd.MultiIndex.from_tuples(
+        [("", method_short(method)) for method in names], names=["", "Method"]
+    )
     heading = f"{HEADINGS[scope]}, mean difference in %"
-    return Part(pd.DataFrame(cells, index=index), heading, pd.DataFrame(marks, index=index))
-
-
-def _pairs_part(rows: pd.DataFrame, scope: str) -> Part:
-    labels = [
-        f"{method_name(one)} against {method_name(other)}"
-        for one, other in zip(rows["method"], rows["other"], strict=True)
-    ]
-    counts = zip(rows["wins"], rows["ties"], rows["losses"], strict=True)
-    columns: dict[tuple[str, str], Iterable[str]] = {
-        ("", "n"): rows["datasets"].astype(str),
-        ("Difference in %", "mean"): rows["mean_difference_pct"].map(percent_text),
-        ("Difference in %", "median"): rows["median_difference_pct"].map(percent_text),
-        ("Head to head", "wins/ties/losses"): ["/".join(map(str, three)) for three in counts],
-        ("Wilcoxon", "p"): rows["p"].map(p_text),
-        ("Wilcoxon", "Holm"): rows["p_holm"].map(p_text),
-        ("Wilcoxon", "r"): rows["effect_size"].map(number_text),
-    }
-    return make_part(labels, "Methods", columns, HEADINGS[scope])
+    return Part(cells.set_axis(header, axis=1), heading, marks.set_axis(header, axis=1))
 
 
 def draw_comparison_matrix(results: Results) -> Drawing:
@@ -170,7 +150,7 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None
     from matplotlib.patches import Rectangle
 
     if not pair.duel.datasets:
-        axes.text(column, row, NOTHING, ha="center", va="center", color=SOFT, fontsize=7)
+        centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
         return
     # By logarithm, or a few large differences would leave all others white.
     strength = _STRONGEST * min(1.0, float(np.log1p(abs(pair.mean)) / np.log1p(_FULL)))
@@ -181,22 +161,13 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None
     weight = "bold" if pair.p_holm < level else "normal"
     counts = f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}"
     lines = (
-        (-0.31, f"{percent_text(pair.mean)} %".replace("-", "−"), 8.0),
+        (-0.31, f"{percent(pair.mean)} %", 8.0),
         (-0.07, counts, 6.5),
-        (0.14, f"p {p_text(pair.test.p)}", 6.5),
-        (0.34, f"Holm {p_text(pair.p_holm)}", 6.5),
+        (0.14, f"p {p_value(pair.test.p)}", 6.5),
+        (0.34, f"Holm {p_value(pair.p_holm)}", 6.5),
     )
     for down, text, size in lines:
-        axes.text(
-            column,
-            row + down,
-            text,
-            ha="center",
-            va="center",
-            color=INK,
-            fontsize=size,
-            weight=weight,
-        )
+        centred(axes, column, row + down, text, color=INK, fontsize=size, weight=weight)
 
 
 def _explain(figure: "Figure", n_pairs: int, level: float) -> None:

@@ -5,24 +5,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.formats import interval, number, p_value, percent
 from tabpet.analysis.gains import no_main_encoding
-from tabpet.analysis.names import MODELS, TABLES, encoding_name
+from tabpet.analysis.names import MODELS, encoding_name
 from tabpet.analysis.results import GAINS, Results
-from tabpet.analysis.table import (
-    Part,
-    Table,
-    interval_text,
-    make_part,
-    number_text,
-    p_text,
-    percent_text,
-)
+from tabpet.analysis.table import Column, Part, Table, show
 from tabpet.stats import Coefficient, Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
 
 FEWEST_DATASETS = 10  # below, a variance between datasets means little
 # How gains enter: the result, the same without limits, and those of the alpha chosen by test.
 WINSORISED, MEASURED, ORACLE = "winsorised", "as measured", "oracle, winsorised"
+COLUMNS = (
+    Column("coefficient", "", "points", percent),
+    Column("standard_error", "", "error", number),
+    Column(("low", "high"), "", "CI", interval),
+    Column("p", "", "p", p_value),
+)
+DEVIATION = Column("deviation", "", "points", number)
 CAPTION = (
     "Gain in percent over the same model without encodings, all encodings and models in one linear "
     "mixed model (restricted maximum likelihood): dataset as random effect, and models within a "
@@ -37,16 +37,16 @@ CAPTION = (
 
 def mixed_model_table(results: Results) -> Table:
     """Gains of all transformers and encodings in one model, with datasets as random effect."""
-    name, main = "mixed_model", results.settings.main_encoding
+    main = results.settings.main_encoding
     gains = sized_gains(results)
     if main not in set(results.cells["encoding"]):
-        return Table.empty(name, TABLES[name], no_main_encoding(results))
+        return Table.empty("mixed_model", no_main_encoding(results))
     datasets = gains[gains["encoding"] == main]["dataset"].nunique()
     if datasets < FEWEST_DATASETS:
         reason = (
             f"{datasets} datasets have a gain with {main} and a size; {FEWEST_DATASETS} are needed"
         )
-        return Table.empty(name, TABLES[name], reason)
+        return Table.empty("mixed_model", reason)
     levels = {
         "encoding": sorted(gains["encoding"].unique(), key=lambda one: one != main),
         "model": [one for one in results.models if (gains["model"] == one).any()],
@@ -62,7 +62,7 @@ def mixed_model_table(results: Results) -> Table:
     for kind, (values, bounds) in given.items():
         fit = fit_mixed_model(gains.assign(gain=values), levels, results.settings.level)
         frames.append(_rows(fit, kind, levels, bounds))
-        parts.append(_part(fit, kind))
+        parts.append(_part(fit, frames[-1], kind))
     caption = CAPTION.format(
         encoding=encoding_name(main),
         model=MODELS[levels["model"][0]],
@@ -71,16 +71,13 @@ def mixed_model_table(results: Results) -> Table:
         level=f"{100 * (1 - results.settings.level):g} %",
     )
     data = pd.concat(frames, ignore_index=True)
-    return Table(name, TABLES[name], caption, data, tuple(parts))
+    return Table("mixed_model", caption, data, tuple(parts))
 
 
 def sized_gains(results: Results) -> pd.DataFrame:
     """A row per dataset, model and encoding that has both gains, with the size of the dataset."""
     columns = ["dataset", "model", "encoding", *GAINS]
-    sizes = pd.DataFrame({"dataset": pd.Series(dtype=str), "rows": pd.Series(dtype=float)})
-    if results.datasets is not None:
-        sizes = results.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
-    gains = results.cells[columns].merge(sizes, on="dataset").dropna()
+    gains = results.cells[columns].merge(results.sizes, on="dataset").dropna()
     return gains.assign(size=np.log10(gains["rows"].astype(float)))
 
 
@@ -110,25 +107,14 @@ def _rows(
     return frame
 
 
-def _part(fit: MixedModel, kind: str) -> Part:
+def _part(fit: MixedModel, rows: pd.DataFrame, kind: str) -> Part:
     """Coefficients, and below them the standard deviations of the random parts."""
-    labels = [*map(_label, fit.coefficients), *(f"sd of {name}" for name in fit.deviations)]
-    nothing = [""] * len(fit.deviations)
-    deviations = [number_text(value) for value in fit.deviations.values()]
     said = f"{fit.status}: {fit.note}" if fit.note else fit.status
     heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {said}"
-    return make_part(
-        labels,
-        "Term",
-        {
-            ("", "points"): [*(percent_text(c.estimate) for c in fit.coefficients), *deviations],
-            ("", "error"): [*(number_text(c.error) for c in fit.coefficients), *nothing],
-            ("", "CI"): [*(interval_text(c.low, c.high) for c in fit.coefficients), *nothing],
-            ("", "p"): [*(p_text(c.p) for c in fit.coefficients), *nothing],
-        },
-        heading,
-        footer=len(fit.deviations),
-    )
+    labelled = rows.set_axis([_label(one) for one in fit.coefficients])
+    part = Part(show(labelled, COLUMNS, "Term"), heading)
+    deviations = pd.Series(fit.deviations, dtype=float).rename("deviation").add_prefix("sd of ")
+    return part.with_footer(show(deviations.to_frame(), [DEVIATION], "Term"))
 
 
 def _label(one: Coefficient) -> str:

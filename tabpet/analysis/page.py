@@ -1,12 +1,11 @@
 """One self-contained page about a run: what was run, what came out, and everything behind it."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -19,12 +18,12 @@ from tabpet.analysis import plot
 from tabpet.analysis.captions import FIGURES
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
+from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
 from tabpet.analysis.gains import significance_table
-from tabpet.analysis.headline import Headline, main_effects, p_value, percent
+from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Part, percent_text
 from tabpet.plan import DEFAULT, TUNED
 
 # What the page's style sheet calls the colours of the figures, so that it can change them.
@@ -40,37 +39,9 @@ _COLOURS = {
     **{shade: f"shade-{number}" for number, shade in enumerate(plot.SHADES[:-1])},
 }
 _POINT = 4 / 3  # CSS pixels
-
-
-@dataclass(frozen=True)
-class ResultRow:
-    """A line of the page's large table."""
-
-    dataset: str
-    task: str
-    model: str
-    encoding: str
-    note: str  # on the graph behind the encoding
-    alpha: str
-    base: float | None
-    base_sd: float | None
-    test: float
-    test_sd: float | None
-    improvement: float | None
-    oracle: float | None
-    seeds: int
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Jobs of one dataset and model that ended in the same way."""
-
-    dataset: str
-    model: str
-    encodings: str
-    jobs: int
-    outcome: str
-    reason: str
+_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+ElementTree.register_namespace("", _SVG)
+ElementTree.register_namespace("xlink", _XLINK)
 
 
 @dataclass(frozen=True)
@@ -95,21 +66,18 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        score=_score, signed=_signed, raw=_raw, headings=_headings, heading_groups=_heading_groups
-    )
+    environment.filters.update(score=_score, percent=_percent, raw=_raw)
     return environment.get_template("page.html").render(
         verdict=headline.verdict,
         lines=[line.partition(": ")[::2] for line in headline.lines],
         numbers=key_numbers(results),
         facts=run_facts(results),
-        rows=result_rows(results),
+        rows=result_rows(results).to_dict("records"),
         main_encoding=encoding_name(results.settings.main_encoding),
-        tasks=TASKS,
         significance=significance_table(results),
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
-        failures=failures(results),
+        failures=failures(results).to_dict("records"),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
         captions=FIGURES,
         panels=_curve_panels(results),
@@ -137,11 +105,11 @@ def run_facts(results: Results) -> str:
     names = scores["encoding"][~scores["encoding"].isin([TUNED, DEFAULT])].unique()
     encodings = "; ".join(encoding_name(name) for name in names)
     parts = [
-        f"{plot.count(len(results.tasks), 'dataset')} ({kinds})",
-        f"{plot.count(len(learners), 'learner')} ({', '.join(learners)})",
-        f"{plot.count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
-        plot.count(scores["split"].nunique(), "split"),
-        plot.count(scores["seed"].nunique(), "seed"),
+        f"{count(len(results.tasks), 'dataset')} ({kinds})",
+        f"{count(len(learners), 'learner')} ({', '.join(learners)})",
+        f"{count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
+        count(scores["split"].nunique(), "split"),
+        count(scores["seed"].nunique(), "seed"),
     ]
     return ", ".join(parts) + "."
 
@@ -155,14 +123,16 @@ def key_numbers(results: Results) -> list[KeyNumber]:
     model, encoding = MODELS[first.model], encoding_name(results.settings.main_encoding)
     numbers = [
         KeyNumber(str(first.datasets), "datasets with a result"),
-        KeyNumber(percent(first.median), f"median improvement, {model} with {encoding}"),
-        KeyNumber(percent(first.oracle_median), "the same with alpha chosen on test rows (oracle)"),
+        KeyNumber(percent_words(first.median), f"median improvement, {model} with {encoding}"),
+        KeyNumber(
+            percent_words(first.oracle_median), "the same with alpha chosen on test rows (oracle)"
+        ),
     ]
     numbers += [
         KeyNumber(
-            percent(control.median),
+            percent_words(control.median),
             f"median with {control.kind} encodings, alpha chosen on validation rows, "
-            f"{plot.count(control.datasets, 'dataset')} (oracle {percent(control.oracle_median)})",
+            f"{count(control.datasets, 'dataset')} (oracle {percent_words(control.oracle_median)})",
         )
         for control in first.controls
         if control.datasets
@@ -170,55 +140,29 @@ def key_numbers(results: Results) -> list[KeyNumber]:
     if first.decision.decidable:
         corrected = f", corrected over {len(effects)} models" if len(effects) > 1 else ""
         label = f"Wilcoxon signed-rank, two-sided{corrected}"
-        numbers.append(KeyNumber(p_value(first.decision.p), label))
+        numbers.append(KeyNumber(p_words(first.decision.p), label))
     return numbers
 
 
-def result_rows(results: Results) -> list[ResultRow]:
+def result_rows(results: Results) -> pd.DataFrame:
     """Every model with every encoding on every dataset, then trees and references."""
-    return [*_transformer_rows(results), *_learner_rows(results)]
-
-
-def _transformer_rows(results: Results) -> Iterator[ResultRow]:
-    alphas = results.choices.groupby(["dataset", "model", "encoding"])["alpha"].agg(_alpha_text)
-    for cell in results.cells.to_dict("records"):
-        yield ResultRow(
-            dataset=cell["dataset"],
-            task=cell["task"],
-            model=MODELS[cell["model"]],
-            encoding=encoding_name(cell["encoding"]),
-            note=results.graph_note(cell["dataset"], cell["encoding"]),
-            alpha=alphas[cell["dataset"], cell["model"], cell["encoding"]],
-            base=cell["base_test"],
-            base_sd=_known(cell["base_sd"]),
-            test=cell["test"],
-            test_sd=_known(cell["test_sd"]),
-            improvement=_known(cell["improvement"]),
-            oracle=_known(cell["oracle_improvement"]),
-            seeds=cell["seeds"],
-        )
-
-
-def _learner_rows(results: Results) -> Iterator[ResultRow]:
-    for row in results.methods.to_dict("records"):
-        model = row["method"].removesuffix(f"-{DEFAULT}").removesuffix(PET)
-        if model in results.models:
-            continue
-        yield ResultRow(
-            dataset=row["dataset"],
-            task=row["task"],
-            model=MODELS.get(model, model),
-            encoding=f"none, {DEFAULT if is_reference(row['method']) else TUNED}",
-            note="",
-            alpha="",
-            base=None,
-            base_sd=None,
-            test=row["test"],
-            test_sd=_known(row["sd"]),
-            improvement=None,
-            oracle=None,
-            seeds=row["seeds"],
-        )
+    cells, methods, keys = results.cells, results.methods, ["dataset", "model", "encoding"]
+    alphas = results.choices.groupby(keys)["alpha"].agg(_alpha_text).rename("alpha").reset_index()
+    transformers = cells.merge(alphas, on=keys, how="left").assign(
+        model=[MODELS[model] for model in cells["model"]],
+        encoding=[encoding_name(encoding) for encoding in cells["encoding"]],
+        note=list(map(results.graph_note, cells["dataset"], cells["encoding"])),
+    )
+    models = methods["method"].str.removesuffix(f"-{DEFAULT}").str.removesuffix(PET)
+    kinds = methods["method"].map(lambda method: DEFAULT if is_reference(method) else TUNED)
+    learners = methods.rename(columns={"sd": "test_sd"}).assign(
+        model=models.map(lambda model: MODELS.get(model, model)),
+        encoding="none, " + kinds,
+        note="",
+        alpha="",
+    )
+    parts = [transformers, learners[~models.isin(results.models)]]
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 def _alpha_text(alphas: pd.Series) -> str:
@@ -226,31 +170,18 @@ def _alpha_text(alphas: pd.Series) -> str:
     return ", ".join(f"{alpha:g}" for alpha in sorted(alphas.unique()))
 
 
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def failures(results: Results) -> list[Failure]:
+def failures(results: Results) -> pd.DataFrame:
     """Jobs that did not end well, a line for those that share dataset, model and reason."""
     jobs = job_outcomes(results.scores)
+    jobs = jobs.assign(
+        model=jobs["model"].map(lambda model: MODELS.get(model, model)),
+        encoding=jobs["encoding"].map(encoding_name),
+    )
     jobs = jobs[jobs["outcome"] != "ok"]
     grouped = jobs.groupby(["dataset", "model", "outcome", "reason"], sort=False, dropna=False)
-    lines = pd.DataFrame({"jobs": grouped.size(), "encodings": grouped["encoding"].agg(_encodings)})
-    return [
-        Failure(
-            dataset=line["dataset"],
-            model=MODELS.get(line["model"], line["model"]),
-            encodings=line["encodings"],
-            jobs=line["jobs"],
-            outcome=line["outcome"],
-            reason=line["reason"],
-        )
-        for line in lines.reset_index().to_dict("records")
-    ]
-
-
-def _encodings(names: pd.Series) -> str:
-    return "; ".join(encoding_name(name) for name in names.unique())
+    return grouped.agg(
+        jobs=("encoding", "size"), encodings=("encoding", lambda names: "; ".join(names.unique()))
+    ).reset_index()
 
 
 def used_versions(results: Results) -> dict[str, str]:
@@ -288,64 +219,54 @@ def _curve_model(model: str) -> dict[str, str]:
     return {"name": MODELS[model], "colour": _COLOURS[plot.SERIES[place]], "dashes": dashes}
 
 
-def _headings(part: Part) -> list[str]:
-    """The names of a table's columns, without the groups that they belong to."""
-    return [name[1] if isinstance(name, tuple) else str(name) for name in part.cells.columns]
-
-
-def _heading_groups(part: Part) -> list[tuple[str, int]]:
-    """Groups of columns with how many columns each has; none for plain headings."""
-    if part.cells.columns.nlevels < 2:
-        return []
-    groups = groupby(part.cells.columns.get_level_values(0))
-    return [(str(name), len(list(members))) for name, members in groups]
-
-
 def inline_svg(svg: str, name: str) -> str:
     """An SVG file as part of a page: its size free, its ids its own, its colours the page's."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    root = ElementTree.fromstring(svg)
     # Matplotlib's rule for all elements would reach the rest of the page.
-    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = _own_ids(svg, name)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
+                parent.remove(child)
+    values = [value for element in root.iter() for value in element.attrib.values()]
+    used = {part.partition(")")[0] for value in values for part in value.split("#")[1:]}
+    for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
+        for key, value in element.items():
+            element.set(key, _inline_attribute(key, value, name))
+        if not (element.text or "").strip():
+            element.text = None
+        if not (element.tail or "").strip():
+            element.tail = "\n"
+    width = float(root.attrib.pop("width").removesuffix("pt")) * _POINT
+    del root.attrib["height"]
+    root.attrib |= {"style": f"--natural: {width:.0f}px", "role": "img", "aria-label": _label(name)}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _inline_attribute(key: str, value: str, name: str) -> str:
+    """Ids and what refers to them with the name of the figure, colours as the page's variables."""
+    if key == "id":
+        return f"{name}-{value}"
+    if key == f"{{{_XLINK}}}href":
+        return f"#{name}-{value.removeprefix('#')}"
     for colour, variable in _COLOURS.items():
-        svg = svg.replace(colour, f"var(--{variable})")
-    width = float(re.search(r'width="([\d.]+)pt"', svg)[1]) * _POINT  # type: ignore[index]
-    opening = re.sub(r' (width|height)="[\d.]+pt"', "", svg[: svg.index(">")])
-    opening += f' style="--natural: {width:.0f}px" role="img" aria-label="{_label(name)}"'
-    return re.sub(r"\n\s*", "\n", opening + svg[svg.index(">") :])
+        value = value.replace(colour, f"var(--{variable})")
+    return value.replace("url(#", f"url(#{name}-")
 
 
 def _label(name: str) -> str:
     return FIGURES[name].title if name in FIGURES else "Improvement over alpha"
 
 
-def _own_ids(svg: str, name: str) -> str:
-    """Keep the ids that something refers to, and make them unique on the page."""
-    used = set(re.findall(r'href="#([^"]+)"', svg)) | set(re.findall(r"url\(#([^)]+)\)", svg))
-
-    def rename(found: re.Match[str]) -> str:
-        return f' id="{name}-{found[1]}"' if found[1] in used else ""
-
-    svg = re.sub(r' id="([^"]+)"', rename, svg)
-    svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
-    return re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+def _score(value: float, task: str) -> str:
+    return score_of(task, value) if np.isfinite(value) else ""
 
 
-def _score(value: float | None, task: str) -> str:
-    """A score with the digits that its metric needs."""
-    if value is None:
-        return ""
-    if task == "classification":
-        return f"{value:.4f}"
-    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+def _percent(value: float) -> str:
+    return percent(value) if np.isfinite(value) else ""
 
 
-def _signed(value: float | None) -> str:
-    return "" if value is None else percent_text(value).replace("-", "−")
-
-
-def _raw(value: float | None) -> str:
+def _raw(value: float) -> str:
     """A number for sorting; nothing for one that is missing."""
-    return "" if value is None else repr(float(value))
+    return repr(float(value)) if np.isfinite(value) else ""

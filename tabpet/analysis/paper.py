@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.detail import spread_datasets
+from tabpet.analysis.formats import score, whole
 from tabpet.analysis.names import (
     METHODS,
     METRICS,
     MODELS,
     PET,
-    TABLES,
     TASKS,
     TREES,
     encoding_name,
@@ -19,7 +20,7 @@ from tabpet.analysis.names import (
     method_short,
 )
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Part, Table, make_part, score_text
+from tabpet.analysis.table import Column, Part, Table, spread, under
 
 REFERENCE = Path(__file__).parent / "reference"
 OUR_NAMES = {
@@ -32,7 +33,17 @@ OUR_NAMES = {
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
 ROUNDING = 5e-5  # half of the last digit that the paper prints
 VERDICTS = ("within", "better", "worse", "not run")
-SIGNS = {"within": "=", "better": "+", "worse": "-"}
+SIGNS = {"within": "=", "better": "+", "worse": "−"}
+
+
+def _sign(verdict: str) -> str:
+    return SIGNS.get(verdict, "")
+
+
+HERE = Column("test", "", "here", score)
+PAPER = Column("paper", "", "paper", score)
+ORACLE = Column("oracle_test", "", "oracle", score)
+SIGN = Column("verdict", "", "", _sign)
 
 
 @cache
@@ -49,13 +60,12 @@ def read_reference(name: str, dtype: str | None = None) -> pd.DataFrame:
 
 def paper_table(results: Results) -> Table:
     """Every published cell beside the one of this run, with a verdict."""
-    name = "paper"
     published = pd.concat([_main_cells(), _graph_cells(), _learnable_cells()], ignore_index=True)
     published.insert(0, "dataset", published["abbr"].map(_dataset_names()))
     run = set(results.methods["dataset"])
     if not run & set(published["dataset"]):
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
-        return Table.empty(name, TABLES[name], reason)
+        return Table.empty("paper", reason)
     data = published.merge(_our_cells(results), on=["dataset", "cell"], how="left")
     data["spread"] = np.sqrt(data["paper_sd"] ** 2 + data["sd"].fillna(0) ** 2)
     sign = np.where(data["task"] == "classification", 1, -1)
@@ -69,7 +79,7 @@ def paper_table(results: Results) -> Table:
         "seed); otherwise better or worse. +PET cells: alpha chosen by validation here."
     )
     parts = (_verdict_part(data), *(_cell_part(results, data, task) for task in TASKS))
-    return Table(name, TABLES[name], caption, data, tuple(part for part in parts if part))
+    return Table("paper", caption, data, tuple(part for part in parts if part))
 
 
 def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
@@ -152,36 +162,32 @@ def _our_cells(results: Results) -> pd.DataFrame:
 
 def _verdict_part(data: pd.DataFrame) -> Part:
     """How many cells of each kind came out how."""
-    counts = data.groupby(["table", "cell", "task"], sort=False)["verdict"].value_counts()
-    named = data[["table", "cell"]].drop_duplicates()
-    order = list(zip(named["table"], named["cell"], strict=True))
-    columns: dict[tuple[str, str], list[str]] = {}
-    for task, heading in TASKS.items():
-        for verdict in VERDICTS:
-            columns[heading, verdict] = [
-                str(counts.get((table, cell, task, verdict), 0)) for table, cell in order
-            ]
-    labels = [_cell_label(table, cell) for table, cell in order]
-    return make_part(labels, "Cell", columns, "Cells by verdict")
+    labels = [_cell_label(*cell) for cell in zip(data["table"], data["cell"], strict=True)]
+    counts = pd.crosstab([labels, data["task"]], data["verdict"])
+    counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index("task")
+    columns = {
+        task: [Column(verdict, heading, verdict, whole) for verdict in VERDICTS]
+        for task, heading in TASKS.items()
+    }
+    shown = spread(counts, list(dict.fromkeys(labels)), "task", columns, "Cell")
+    return Part(shown, "Cells by verdict")
 
 
 def _cell_part(results: Results, data: pd.DataFrame, task: str) -> Part | None:
     """The main table cell by cell: this run, the paper, and a sign for the verdict."""
     mine = data[(data["table"] == "main") & (data["task"] == task)]
-    run = [name for name in results.datasets_of(task) if name in set(mine["dataset"])]
-    if not run:
+    run = mine[mine["dataset"].isin(results.datasets_of(task))]
+    if run.empty:
         return None
-    columns: dict[tuple[str, str], list[str]] = {}
-    for cell in (name for name in METHODS if name in set(mine["cell"])):
-        rows = mine[mine["cell"] == cell].set_index("dataset").reindex(run)
-        group = method_short(cell)
-        columns[group, "here"] = [score_text(value) for value in rows["test"]]
-        columns[group, "paper"] = [score_text(value) for value in rows["paper"]]
-        if cell.endswith(PET):
-            columns[group, "oracle"] = [score_text(value) for value in rows["oracle_test"]]
-        columns[group, ""] = [SIGNS.get(verdict, "") for verdict in rows["verdict"]]
-    heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, - worse than the paper"
-    return make_part([results.short(name) for name in run], "Dataset", columns, heading)
+    columns = {
+        cell: under(
+            method_short(cell), [HERE, PAPER, *([ORACLE] if cell.endswith(PET) else []), SIGN]
+        )
+        for cell in METHODS
+        if cell in set(mine["cell"])
+    }
+    heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, − worse than the paper"
+    return Part(spread_datasets(results, run, task, "cell", columns), heading, beside=4)
 
 
 def _cell_label(table: str, cell: str) -> str:

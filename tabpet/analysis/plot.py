@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.formats import tick
 from tabpet.analysis.results import Results
 from tabpet.files import write_text
 from tabpet.graphs.figure import save_svg
@@ -62,6 +63,27 @@ class Drawing:
 
     figure: "Figure"
     numbers: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What the points of a series look like, and what the legend calls them."""
+
+    label: str
+    face: str
+    edge: str
+    size: float = 20
+    marker: str = "o"
+
+    def draw(self, axes: "Axes", x: pd.Series, y: pd.Series | np.ndarray) -> None:
+        """Draw a point per pair of numbers."""
+        style: dict[str, Any] = {
+            "facecolor": self.face,
+            "edgecolor": self.edge,
+            "linewidth": 1.1,
+            "zorder": 3,
+        }
+        axes.scatter(x, y, s=self.size, marker=self.marker, label=self.label, **style)
 
 
 def new_figure(
@@ -143,7 +165,7 @@ def percent_axis(
         axis.set_major_locator(FixedLocator(sorted({0, *ticks, *(-t for t in ticks)})))
         axis.set_minor_locator(NullLocator())
         label += f"{' ' if which == 'x' else chr(10)}(compressed beyond ±{linear})"
-    axis.set_major_formatter(FuncFormatter(lambda value, _: signed(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axis.set_label_text(label)
     axes.grid(axis=which)
 
@@ -159,20 +181,55 @@ def _linear_range(values: np.ndarray) -> int | None:
     return linear if sizes.max() > 4 * linear else None
 
 
+def named_lines(axes: "Axes", labels: Sequence[str]) -> None:
+    """A y axis of names, the first on top."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+
+
+def box(axes: "Axes", values: np.ndarray, place: float, fill: str, edge: str, width: float) -> None:
+    """A horizontal box with a thick median; a hollow one shows its outliers."""
+    if not len(values):
+        return
+    axes.boxplot(
+        [values],
+        positions=[place],
+        widths=width,
+        orientation="horizontal",
+        patch_artist=True,
+        showfliers=fill == "none",  # a filled box has all its points
+        manage_ticks=False,
+        boxprops={"facecolor": fill, "edgecolor": edge},
+        medianprops={"color": INK, "linewidth": 2, "solid_capstyle": "butt"},
+        whiskerprops={"color": edge},
+        capprops={"color": edge},
+        flierprops={"marker": "o", "markersize": 3, "markeredgecolor": edge, "alpha": 0.8},
+        zorder=2,
+    )
+
+
+def dots(axes: "Axes", values: np.ndarray, place: float, size: float, width: float) -> None:
+    """All values of a box as points."""
+    at = place + spread_points(values, width)
+    axes.scatter(values, at, s=size, color=MAIN, linewidth=0, zorder=3)
+
+
+def centred(axes: "Axes", x: float, y: float, text: str, **style: Any) -> None:
+    """A text in the middle of its place."""
+    axes.text(x, y, text, ha="center", va="center", **style)
+
+
+def legend_below(figure: "Figure", columns: int = 3) -> None:
+    """One legend for all panels, from the first."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
 def spread_points(values: np.ndarray, width: float) -> np.ndarray:
     """Offsets that keep points apart and are the same in every run: by rank, low-discrepancy."""
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable")
     return width * (2 * ((ranks * 0.618034) % 1) - 1)
-
-
-def count(n: int, noun: str) -> str:
-    """`1 dataset`, `50 datasets`."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def signed(value: float) -> str:
-    """A number with its sign, and no more digits than it needs."""
-    return "0" if value == 0 else f"{value:+,g}".replace("-", "−")
 
 
 def count_axis(axes: "Axes") -> None:

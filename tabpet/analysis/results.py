@@ -82,6 +82,13 @@ class Results:
         named = self.scores.drop_duplicates("dataset")
         return dict(zip(named["dataset"], named["task"], strict=True))
 
+    @cached_property
+    def sizes(self) -> pd.DataFrame:
+        """Dataset and number of rows, where the table of datasets was made."""
+        if self.datasets is None:
+            return pd.DataFrame({"dataset": pd.Series(dtype=str), "rows": pd.Series(dtype=float)})
+        return self.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
+
     def datasets_of(self, task: str) -> list[str]:
         """The datasets of one task, or of both for `all`."""
         return [name for name, kind in self.tasks.items() if task in (kind, "all")]

@@ -1,14 +1,20 @@
 """Every table of the results, and those about the scores of whole methods."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tabpet.analysis.coverage import cost_table, coverage_table
-from tabpet.analysis.detail import detailed_graphs_table, detailed_models_table
+from tabpet.analysis.detail import (
+    detailed_graphs_table,
+    detailed_models_table,
+    spread_datasets,
+)
+from tabpet.analysis.formats import narrow_interval, number, p_value, percent, score, share, whole
 from tabpet.analysis.gains import (
     controls_table,
     graph_methods_table,
@@ -31,19 +37,8 @@ from tabpet.analysis.names import (
 )
 from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import (
-    Part,
-    Table,
-    make_part,
-    number_text,
-    p_text,
-    percent_text,
-    range_text,
-    score_text,
-    share_text,
-)
+from tabpet.analysis.table import Column, Part, Table, show, spread, under
 from tabpet.stats import (
-    Ranks,
     exclude_outliers,
     holm,
     improvement,
@@ -54,6 +49,26 @@ from tabpet.stats import (
 )
 
 ORACLE = "oracle"
+TREES = (
+    Column("datasets", "", "n"),
+    Column("win_rate", "By validation", "wins, %", share),
+    Column("mean_difference_pct", "By validation", "mean, %", percent),
+    Column("median_difference_pct", "By validation", "median, %", percent),
+    Column("p", "By validation", "p", p_value),
+    Column("p_holm", "By validation", "Holm", p_value),
+    Column("effect_size", "By validation", "r", number),
+    Column("p_paper_rule", "By validation", "paper's p", p_value),
+    Column("oracle_win_rate", "Oracle", "wins, %", share),
+    Column("oracle_mean_difference_pct", "Oracle", "mean, %", percent),
+    Column("oracle_median_difference_pct", "Oracle", "median, %", percent),
+    Column("oracle_p", "Oracle", "p", p_value),
+)
+OUTLIERS = (
+    Column("mean", "", "mean", score),
+    Column("oracle_mean", "", "oracle", score),
+    Column("datasets", "", "n", whole),
+    Column("excluded", "", "excluded", whole),
+)
 
 
 def make_tables(results: Results) -> dict[str, Table]:
@@ -71,30 +86,24 @@ def write_tables(results: Results, folder: Path) -> dict[str, Table]:
 
 def main_table(results: Results) -> Table:
     """Test scores of all methods per dataset, with ranks and the best two marked."""
-    name = "main"
-    if results.methods.empty:
-        return Table.empty(name, TABLES[name], "no run has finished")
-    frames, parts = [], []
-    for task in TASKS:
-        scores = results.method_table(task)
-        if scores.empty:
-            continue
-        settings = results.settings
-        ranks = rank_methods(task, results.ranked_table(task), settings.level, settings.bootstrap)
-        frames.append(_main_data(results, task, ranks))
-        parts.append(_main_part(results, task, scores, ranks))
+    tasks = [task for task in TASKS if (results.methods["task"] == task).any()]
+    if not tasks:
+        return Table.empty("main", "no run has finished")
+    frames = {task: _main_data(results, task) for task in tasks}
+    parts = tuple(_main_part(results, task, frame) for task, frame in frames.items())
     caption = (
         "Mean test score over seeds; best in bold, second underlined, ranks among the methods that "
         "a dataset has. Oracle (alpha chosen by test) and plain references are not ranked. "
         f"n: datasets behind a mean rank; below it, its {100 * (1 - results.settings.level):g} % "
         "bootstrap interval over datasets."
     )
-    data = pd.concat(frames, ignore_index=True)
-    return Table(name, TABLES[name], caption, data, tuple(parts))
+    return Table("main", caption, pd.concat(frames.values(), ignore_index=True), parts)
 
 
-def _main_data(results: Results, task: str, ranks: Ranks) -> pd.DataFrame:
+def _main_data(results: Results, task: str) -> pd.DataFrame:
     """A line per dataset and method."""
+    level, bootstrap = results.settings.level, results.settings.bootstrap
+    ranks = rank_methods(task, results.ranked_table(task), level, bootstrap)
     mine = results.methods[results.methods["task"] == task]
     ranked = ranks.table.melt(ignore_index=False, value_name="rank").reset_index()
     mine = mine.merge(ranked, on=["dataset", "method"], how="left")
@@ -107,48 +116,55 @@ def _main_data(results: Results, task: str, ranks: Ranks) -> pd.DataFrame:
     return mine
 
 
-def _main_part(results: Results, task: str, scores: pd.DataFrame, ranks: Ranks) -> Part:
-    oracle = results.method_table(task, ORACLE)
-    columns: dict[tuple[str, str], list[str]] = {}
-    marks: list[list[str]] = []
-    places = ranks.table.rank(axis=1, method="dense").reindex(scores.index)
-    footer = ["mean rank", "interval", "n"]
-    nothing = [""] * len(footer)
-    for method in map(str, scores):
-        model, plus, _ = method.partition(PET)
-        group, texts = method_short(model), [score_text(value) for value in scores[method]]
-        ranked = method in ranks.mean
-        texts += _rank_texts(ranks, method) if ranked else nothing
-        column = (group, "+PET" if plus else "base") if model in TRANSFORMERS else ("", group)
-        columns[column] = texts
-        signs = places[method].map({1.0: "best", 2.0: "second"}) if ranked else None
-        marks.append([*(signs.fillna("") if signs is not None else [""] * len(scores)), *nothing])
-        if plus and method in oracle:
-            values = oracle[method].reindex(scores.index)
-            columns[group, ORACLE] = [*map(score_text, values), *nothing]
-            marks.append([""] * len(scores) + nothing)
-    labels = [*map(results.short, scores.index), *footer]
-    heading = f"{TASKS[task]}, {METRICS[task]}"
-    part = make_part(labels, "Dataset", columns, heading, footer=len(footer))
-    marked = pd.DataFrame(dict(enumerate(marks)), index=part.cells.index)
-    return replace(part, marks=marked.set_axis(part.cells.columns, axis=1))
+def _main_part(results: Results, task: str, data: pd.DataFrame) -> Part:
+    columns = {str(method): _main_columns(str(method)) for method in results.method_table(task)}
+    cells = spread_datasets(results, data, task, "method", columns)
+    # Marks are further cells of the same columns, made from ranks instead of scores.
+    placed = data.assign(test=data.groupby("dataset")["rank"].rank(method="dense"), oracle=0)
+    of_places = {
+        method: [replace(column, format=_mark) for column in its_columns]
+        for method, its_columns in columns.items()
+    }
+    marks = spread_datasets(results, placed, task, "method", of_places)
+    rows = {row["method"]: row for _, row in data.drop_duplicates("method").iterrows()}
+    footer = {
+        (column.group, column.heading): _rank_texts(rows[method])
+        for method, (column, *_) in columns.items()
+    }
+    part = Part(cells, f"{TASKS[task]}, {METRICS[task]}", marks)
+    return part.with_footer(pd.DataFrame(footer, index=["mean rank", "interval", "n"]))
 
 
-def _rank_texts(ranks: Ranks, method: str) -> list[str]:
-    """Mean rank, its interval, and on how many datasets they stand."""
-    interval = range_text(ranks.intervals["low"][method], ranks.intervals["high"][method])
-    return [number_text(ranks.mean[method]), interval, str(ranks.datasets[method])]
+def _main_columns(method: str) -> list[Column]:
+    model, plus, _ = method.partition(PET)
+    short = method_short(model)
+    if model not in TRANSFORMERS:
+        return [Column("test", "", short, score)]
+    if not plus:
+        return [Column("test", short, "base", score)]
+    return [Column("test", short, "+PET", score), Column(ORACLE, short, ORACLE, score)]
+
+
+def _mark(place: float) -> str:
+    return {1.0: "best", 2.0: "second"}.get(place, "")
+
+
+def _rank_texts(row: pd.Series) -> list[str]:
+    """Mean rank, its interval, and on how many datasets they stand; nothing for a reference."""
+    if np.isnan(row["mean_rank"]):
+        return ["", "", ""]
+    interval = narrow_interval(row["mean_rank_low"], row["mean_rank_high"])
+    return [number(row["mean_rank"]), interval, whole(row["ranked_datasets"])]
 
 
 def trees_table(results: Results) -> Table:
     """Transformers, without and with Tab-PET, against trees and plain references."""
-    name = "trees"
     present = list(results.methods["method"].unique())
     transformers = [m for m in present if m.removesuffix(PET) in TRANSFORMERS]
     opponents = [m for m in present if m not in transformers]
     if not transformers or not opponents:
         missing = "transformer" if not transformers else "tree learner or reference"
-        return Table.empty(name, TABLES[name], f"no {missing} has finished")
+        return Table.empty("trees", f"no {missing} has finished")
     rows = []
     for opponent in opponents:
         for method in transformers:
@@ -157,7 +173,7 @@ def trees_table(results: Results) -> Table:
                 rows += [row] if row["datasets"] else []
     if not rows:
         reason = "no dataset has both a transformer and a tree learner or reference"
-        return Table.empty(name, TABLES[name], reason)
+        return Table.empty("trees", reason)
     data = pd.DataFrame(rows)
     # Two families of questions: how plain references do must not make trees look harder to beat.
     family = data["opponent"].map(is_reference)
@@ -168,13 +184,12 @@ def trees_table(results: Results) -> Table:
         "correction within tuned trees and within references. Paper's p: by its rule, on raw "
         "differences. Oracle: the same with alpha chosen by test."
     )
+    labelled = data.set_axis([method_name(method) for method in data["method"]])
     parts = tuple(
-        _trees_part(rows, opponent, task)
-        for opponent in data["opponent"].unique()
-        for task in TASKS
-        if len(rows := data[(data["opponent"] == opponent) & (data["task"] == task)])
+        Part(show(these, TREES, "Method"), f"{TASKS[str(task)]}, against {method_name(str(other))}")
+        for (other, task), these in labelled.groupby(["opponent", "task"], sort=False)
     )
-    return Table(name, TABLES[name], caption, data, parts)
+    return Table("trees", caption, data, parts)
 
 
 def _against(results: Results, method: str, opponent: str, task: str) -> dict[str, Any]:
@@ -183,8 +198,8 @@ def _against(results: Results, method: str, opponent: str, task: str) -> dict[st
     ours, theirs = (scores.get(one, empty) for one in (method, opponent))
     best = oracle.get(method, empty).reindex(scores.index)
     wins, best_wins = win_rate(task, ours, theirs), win_rate(task, best, theirs)
-    percent, best_percent = improvement(task, theirs, ours), improvement(task, theirs, best)
-    test, size, best_size = wilcoxon(percent), summarize(percent), summarize(best_percent)
+    gains, best_gains = improvement(task, theirs, ours), improvement(task, theirs, best)
+    test, size, best_size = wilcoxon(gains), summarize(gains), summarize(best_gains)
     return {
         "method": method,
         "opponent": opponent,
@@ -203,35 +218,14 @@ def _against(results: Results, method: str, opponent: str, task: str) -> dict[st
         "oracle_win_rate": best_wins.percent,
         "oracle_mean_difference_pct": best_size.mean,
         "oracle_median_difference_pct": best_size.median,
-        "oracle_p": wilcoxon(best_percent).p,
+        "oracle_p": wilcoxon(best_gains).p,
     }
-
-
-def _trees_part(rows: pd.DataFrame, opponent: str, task: str) -> Part:
-    columns: dict[tuple[str, str], Iterable[str]] = {
-        ("", "n"): rows["datasets"].astype(str),
-        ("By validation", "wins, %"): rows["win_rate"].map(share_text),
-        ("By validation", "mean, %"): rows["mean_difference_pct"].map(percent_text),
-        ("By validation", "median, %"): rows["median_difference_pct"].map(percent_text),
-        ("By validation", "p"): rows["p"].map(p_text),
-        ("By validation", "Holm"): rows["p_holm"].map(p_text),
-        ("By validation", "r"): rows["effect_size"].map(number_text),
-        ("By validation", "paper's p"): rows["p_paper_rule"].map(p_text),
-        ("Oracle", "wins, %"): rows["oracle_win_rate"].map(share_text),
-        ("Oracle", "mean, %"): rows["oracle_mean_difference_pct"].map(percent_text),
-        ("Oracle", "median, %"): rows["oracle_median_difference_pct"].map(percent_text),
-        ("Oracle", "p"): rows["oracle_p"].map(p_text),
-    }
-    labels = [method_name(method) for method in rows["method"]]
-    heading = f"{TASKS[task]}, against {method_name(opponent)}"
-    return make_part(labels, "Method", columns, heading)
 
 
 def outliers_table(results: Results) -> Table:
     """Mean scores over the datasets that are left when outliers are excluded."""
-    name = "outliers"
     if results.methods.empty:
-        return Table.empty(name, TABLES[name], "no run has finished")
+        return Table.empty("outliers", "no run has finished")
     rows, notes = [], []
     for task in TASKS:
         scores, oracle = results.method_table(task), results.method_table(task, ORACLE)
@@ -259,29 +253,22 @@ def outliers_table(results: Results) -> Table:
             )
     data = pd.DataFrame(rows)
     methods = list(data["method"].unique())
-    columns: dict[tuple[str, str], list[str]] = {}
-    for task, heading in TASKS.items():
-        mine = data[data["task"] == task].set_index("method").reindex(methods)
-        group = f"{heading}, {METRICS[task]}"
-        columns |= {
-            (group, "mean"): list(map(score_text, mine["mean"])),
-            (group, "oracle"): list(map(score_text, mine["oracle_mean"])),
-            (group, "n"): [number_text(n, 0) for n in mine["datasets"]],
-            (group, "excluded"): [number_text(n, 0) for n in mine["excluded"]],
-        }
+    columns = {
+        task: under(f"{heading}, {METRICS[task]}", OUTLIERS) for task, heading in TASKS.items()
+    }
+    shown = spread(data.set_index("method"), methods, "task", columns, "Method")
     caption = (
         "Datasets whose mean over methods lies beyond 1.5 interquartile ranges (regression: or "
         f"10 times the median) are left out. Excluded, {'; '.join(notes)}."
     )
-    part = make_part([method_name(method) for method in methods], "Method", columns)
-    return Table(name, TABLES[name], caption, data, (part,))
+    part = Part(shown.set_axis([method_name(method) for method in methods]))
+    return Table("outliers", caption, data, (part,))
 
 
 def timing_table(results: Results) -> Table:
     """Minutes for every graph, with the paper's beside it in the CSV."""
-    name = "timing"
     if results.graphs is None or results.graphs.empty:
-        return Table.empty(name, TABLES[name], "no graph was estimated in this run")
+        return Table.empty("timing", "no graph was estimated in this run")
     times = results.graphs.groupby(["dataset", "method"], sort=False).agg(
         seconds=("seconds", "mean"), splits=("split", "nunique"), not_ok=("status", _not_ok)
     )
@@ -289,21 +276,27 @@ def timing_table(results: Results) -> Table:
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["minutes"] = data["seconds"] / 60
     data = data.merge(_paper_minutes(), on=["dataset", "method"], how="left")
-    table = data.pivot_table(index="dataset", columns="method", values="minutes")
-    table = table.reindex(index=data["dataset"].unique(), columns=[g for g in GRAPHS if g in table])
-    labels = [*map(results.short, table.index), "mean", "median", "n"]
     columns = {
-        GRAPHS[str(method)]: [
-            *(number_text(value) for value in table[method]),
-            number_text(table[method].mean()),
-            number_text(table[method].median()),
-            str(table[method].notna().sum()),
-        ]
-        for method in table
+        method: [Column("minutes", "", name, number)]
+        for method, name in GRAPHS.items()
+        if (data["method"] == method).any()
     }
-    part = Part(pd.DataFrame(columns, index=pd.Index(labels, name="Dataset")), footer=3)
+    cells = spread(
+        data.set_index("dataset"), list(data["dataset"].unique()), "method", columns, "Dataset"
+    )
+    part = Part(cells.set_axis([results.short(name) for name in cells.index]))
+    minutes = data.groupby("method")["minutes"]
+    footer = {
+        ("", GRAPHS[method]): [
+            number(minutes.mean()[method]),
+            number(minutes.median()[method]),
+            whole(minutes.count()[method]),
+        ]
+        for method in columns
+    }
+    part = part.with_footer(pd.DataFrame(footer, index=["mean", "median", "n"]))
     caption = "Minutes to estimate a graph, mean over splits. n: datasets."
-    return Table(name, TABLES[name], caption, data, (part,))
+    return Table("timing", caption, data, (part,))
 
 
 def _not_ok(status: pd.Series) -> int:

@@ -281,10 +281,6 @@ def test_an_axis_is_compressed_only_for_values_far_out(values, linear):
     assert axes.get_xlabel().endswith("improvement" if linear is None else f"±{linear})")
 
 
-def test_numbers_have_signs():
-    assert [plot.signed(value) for value in (2, -0.5, 0, 12.5)] == ["+2", "−0.5", "0", "+12.5"]
-
-
 def test_points_are_spread_within_their_width_and_the_same_each_time():
     values = np.array([3.0, 1.0, 2.0, 1.0])
     spread = plot.spread_points(values, 0.1)

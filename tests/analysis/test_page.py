@@ -16,7 +16,14 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from tabpet.analysis.captions import FIGURES
 from tabpet.analysis.figures import draw_all
 from tabpet.analysis.headline import headline
-from tabpet.analysis.page import inline_svg, key_numbers, render_page, used_versions
+from tabpet.analysis.page import (
+    failures,
+    inline_svg,
+    key_numbers,
+    render_page,
+    result_rows,
+    used_versions,
+)
 from tabpet.analysis.results import Results
 from tabpet.files import read_json
 from tabpet.runs import Run, runs_frame, write_runs
@@ -174,6 +181,32 @@ def test_pairs_come_before_ranks_and_the_mixed_model_says_why_there_is_none(page
         'id="figure-critical_difference"'
     )
     assert "No mixed model: 8 datasets have a gain with spearman and a size; 10 are needed." in text
+
+
+def test_jobs_that_failed_alike_share_a_line(results):
+    lines = failures(results).set_index(["dataset", "model", "outcome"])
+    lost = lines.loc["madeline", "FT-Transformer", "oom"]
+    assert lost[["reason", "jobs", "encodings"]].tolist() == ["8 GiB used", 1, "NOTEARS"]
+    # Skipped with the main encoding and both controls, with five seeds each.
+    skipped = lines.loc["madeline", "TabTransformer", "skipped"]
+    assert (skipped["jobs"], skipped["encodings"].count(";")) == (15, 2)
+    assert failures(Results.build(runs_frame(grid.small_runs(1)))).empty
+
+
+def test_rows_of_the_page_hold_every_cell_and_every_learner(results):
+    rows = result_rows(results)
+    assert (
+        len(rows)
+        == len(results.cells)
+        + (
+            results.methods["method"].isin(
+                ["xgboost", "xgboost-default", "catboost-default", "linear"]
+            )
+        ).sum()
+    )
+    assert set(rows["encoding"][rows["model"] == "Linear"]) == {"none, default"}
+    assert rows["improvement"].notna().sum() == results.cells["improvement"].notna().sum()
+    assert result_rows(Results.build(runs_frame([]))).empty
 
 
 def test_versions_list_all_that_were_used():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tabpet.analysis.collect import NO_FILE
 from tabpet.analysis.results import Results
 from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
@@ -62,7 +61,7 @@ def test_a_file_that_is_missing_where_a_model_skips_is_not_planned():
         return Run(dataset, 1, "tab_transformer", encoding, seed, "regression", **more)
 
     skipped = {"status": "skipped", "reason": "too few categories"}
-    lost = {"status": "error", "reason": NO_FILE}
+    lost = {"status": "missing", "reason": "no run file"}
     encodings = ("spearman", "spearman-random")
     runs = [run("a", one, 1, **skipped) for one in encodings]
     runs += [run("a", "spearman", 2, **skipped), run("a", "spearman-random", 2, **lost)]
