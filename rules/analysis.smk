@@ -98,12 +98,9 @@ rule collect_partial:
         mem_mb=scaled(1000),
         runtime=scaled(10),
     params:
-        # Times of change, so that a run file that is new or made again is collected.
-        runs=lambda wildcards: {
-            path: Path(path).stat().st_mtime if Path(path).exists() else None
-            for dataset in datasets
-            for path in run_files(dataset)
-        },
+        runs=[path for dataset in datasets for path in run_files(dataset)],
+        # So that whatever is new, made again or failed in another way is collected.
+        state=lambda wildcards: state_key(settings, datasets),
         settings=collected_settings(datasets),
         rows=[catalog[name].model_dump(mode="json") for name in datasets],
         graphs=graph_files("graphs", "json"),

@@ -13,13 +13,14 @@ from tabpet.config import load_settings
 from tabpet.errors import TabpetError
 from tabpet.plan import (
     RunCell,
+    graph_settings,
     member_alphas,
     planned_cells,
     run_settings,
     split_encoding_name,
 )
 from tabpet.resources import training_megabytes, training_minutes
-from tabpet.state import describe_end, recorded_alphas
+from tabpet.state import recorded_alphas, state_key
 from tabpet.workflow import calm_scheduler, export_environment, export_retries
 
 
@@ -79,12 +80,8 @@ def graph_files(stage, extension):
 
 
 def method_settings(wildcards):
-    """The settings of one estimator, with the dataset's own NOTEARS grid where it has one."""
-    chosen = settings.graph_methods.model_dump(mode="json").get(wildcards.graph, {})
-    lambdas = catalog[wildcards.dataset].notears_lambdas
-    if wildcards.graph == "notears" and lambdas:
-        chosen["lambdas"] = list(lambdas)
-    return chosen
+    """The settings of one estimator on one dataset."""
+    return graph_settings(settings, catalog[wildcards.dataset], wildcards.graph)
 
 
 def encoding_file(extension):
@@ -147,10 +144,15 @@ def collected_settings(names):
     """What decides which runs are collected, and as what, for some datasets."""
     kept = {
         "splits",
+        "prepare",
+        "nodes",
         "graphs",
+        "graph_methods",
+        "encoding",
         "controls",
         "model_encodings",
         "seeds",
+        "seeds_of_splits",
         "models",
         "alphas",
         "model_settings",
@@ -164,7 +166,11 @@ def collected_settings(names):
 
 def say_how_it_ended():
     """What failed and why, what was cut short, and what to type next."""
-    if text := describe_end(settings, datasets):
+    from tabpet.ending import describe_end  # heavy, and needed once
+
+    given = str(next(iter(workflow.overwrite_configfiles or []), ""))
+    rows = [catalog[name] for name in datasets]
+    if text := describe_end(settings, rows, config=given):
         print(f"\n{text}\n", file=sys.stderr)
 
 

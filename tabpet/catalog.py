@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tabpet.errors import TabpetError
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+SHA256 = re.compile(r"[0-9a-f]{16,64}")
 LISTS = ("categorical", "ignore", "groups", "notears_lambdas")
 
 
@@ -34,6 +35,8 @@ class CatalogRow(BaseModel):
     n_rows: int | None = Field(None, ge=1)
     n_features: int | None = Field(None, ge=1)
     n_categorical: int | None = Field(None, ge=0)
+    sha256: str | None = None  # of the content (a card has it), or its beginning; None: unchecked
+    sha256_of: Literal["mirror"] | None = None  # a mirror's copy, not compared with OpenML's table
     batch_size: int = Field(32, ge=1)  # FT-Transformer and TabTransformer
     batch_size_saint: int | None = Field(None, ge=1)  # None: by the number of features
     notears_lambdas: tuple[float, ...] = ()  # empty: the configured grid
@@ -48,6 +51,13 @@ class CatalogRow(BaseModel):
                 "a name starts with a letter or digit and goes on with letters, digits, '_', '-' "
                 "or single '.'; it becomes a folder name"
             )
+        return value
+
+    @field_validator("sha256")
+    @classmethod
+    def _hexadecimal(cls, value: str | None) -> str | None:
+        if value is not None and not SHA256.fullmatch(value):
+            raise ValueError("16 to 64 hexadecimal digits are needed, as a table's card has them")
         return value
 
     @model_validator(mode="after")

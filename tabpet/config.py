@@ -59,7 +59,8 @@ class FetchSettings(Section):
     )
     on_mismatch: Literal["error", "warn"] = Field(
         "error",
-        description="What to do with a table whose shape differs from its catalog row.",
+        description="What to do with a table whose shape or content hash differs from its catalog "
+        "row.",
     )
 
 
@@ -436,6 +437,11 @@ class Settings(Section):
     seeds: list[Seed] = Field(
         [1, 2, 3, 4, 5], min_length=1, description="Seeds of weights, batches, dropout and trials."
     )
+    seeds_of_splits: Literal["all", "paired"] = Field(
+        "all",
+        description="Which seeds run on which split: every seed on every split, or the first seed "
+        "on the first split, the second on the second, and so on.",
+    )
     models: list[ModelName] = Field(
         ["ft_transformer", "saint", "tab_transformer"], description="Transformers to train."
     )
@@ -481,6 +487,22 @@ class Settings(Section):
         """The encodings that one model is trained with."""
         return self.model_encodings.get(model, self.encodings)
 
+    @property
+    def split_seeds(self) -> list[tuple[int, int]]:
+        """Every split with every seed that runs on it."""
+        if self.seeds_of_splits == "paired":
+            return list(zip(self.splits, self.seeds, strict=True))
+        return [(split, seed) for split in self.splits for seed in self.seeds]
+
+    @model_validator(mode="after")
+    def _pairs_fit(self) -> "Settings":
+        if self.seeds_of_splits == "paired" and len(self.splits) != len(self.seeds):
+            raise ValueError(
+                f"seeds_of_splits is paired, but there are {len(self.splits)} splits and "
+                f"{len(self.seeds)} seeds: list as many of one as of the other"
+            )
+        return self
+
     @model_validator(mode="after")
     def _controls_have_graphs(self) -> "Settings":
         for name in self.controls:
@@ -522,10 +544,12 @@ class Settings(Section):
                 "compare it with, for example `alphas: [0.2, 1, 5]`"
             )
         main = self.analysis.main_encoding
-        if self.models and main not in self.encodings:
+        trained = {name for model in self.models for name in self.encodings_of(model)}
+        usable = [name for name in self.graphs if name in trained]
+        if self.models and main not in usable:
             raise ValueError(
-                f"analysis.main_encoding is {main!r}, which is not among the encodings of this run "
-                f"({', '.join(self.encodings)}): name one of these"
+                f"analysis.main_encoding is {main!r}, which is not a graph that a model of this "
+                f"run is trained with ({', '.join(usable) or 'there is none'}): name one of these"
             )
         return self
 

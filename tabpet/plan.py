@@ -86,6 +86,11 @@ class RunCell:
         return files
 
     @property
+    def graph_info(self) -> Path:
+        """The description of the graph behind its encoding."""
+        return Path(f"results/graphs/{self._split_of(str(self.graph))}.json")
+
+    @property
     def stages(self) -> tuple[Stage, ...]:
         """Every job that must be done before its run file is there, in order."""
         stages = [
@@ -97,8 +102,7 @@ class RunCell:
             self._stage("prepare_split", self.inputs["split info"]),
         ]
         if self.graph is not None:
-            graph = Path(f"results/graphs/{self._split_of(self.graph)}.json")
-            stages.append(self._stage("estimate_graph", graph, self.graph))
+            stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("encode_positions", encoded, self.graph))
         encoding = [] if self.graph is None else [self.encoding]
@@ -141,10 +145,9 @@ def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCe
     learners += [(learner, TUNED) for learner in settings.learners]
     learners += [(reference, DEFAULT) for reference in settings.references]
     for dataset in datasets:
-        for split in settings.splits:
-            for model, encoding in learners:
-                for seed in settings.seeds:
-                    yield RunCell(dataset, split, model, encoding, seed)
+        for model, encoding in learners:
+            for split, seed in settings.split_seeds:
+                yield RunCell(dataset, split, model, encoding, seed)
 
 
 def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:
@@ -162,6 +165,29 @@ def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str)
         "training": settings.training.experiment_fields(),
         "batch_size": row.batch_size_of(model),
     }
+
+
+def graph_settings(settings: Settings, row: CatalogRow, graph: str) -> dict[str, Any]:
+    """The settings of one estimator, with the dataset's own NOTEARS grid where it has one."""
+    chosen = settings.graph_methods.model_dump(mode="json").get(graph, {})
+    if graph == "notears" and row.notears_lambdas:
+        chosen["lambdas"] = list(row.notears_lambdas)
+    return chosen
+
+
+def input_settings(settings: Settings, row: CatalogRow, cell: RunCell) -> dict[Path, dict]:
+    """What the descriptions of a cell's inputs, as far back as the split, should say of how they
+    were made."""
+    wanted = {cell.inputs["split info"]: {"prepare": settings.prepare.model_dump(mode="json")}}
+    if cell.graph is not None:
+        wanted[cell.graph_info] = {
+            "node_settings": settings.nodes.model_dump(mode="json"),
+            "settings": graph_settings(settings, row, cell.graph),
+        }
+        wanted[cell.inputs["encoding info"]] = {
+            "settings": settings.encoding.model_dump(mode="json")
+        }
+    return wanted
 
 
 def describe_differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:

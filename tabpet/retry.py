@@ -1,7 +1,7 @@
 """`tabpet retry`: take back what did not end well, so that the next snakemake call repeats it.
 
-A cell loses its run file, and its journal whatever ended in that way; alphas and trials that ended
-well stay there and are not repeated. A graph loses its files, and with it goes what it leads to.
+A cell loses its run file; alphas and trials that ended well stay in its journal and are not
+repeated, unless they are what is asked for. A graph loses its files, and what it leads to follows.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ from rich.table import Table
 from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
 from tabpet.config import Settings, read_settings
 from tabpet.errors import TabpetError
-from tabpet.plan import DEFAULT, TUNED, RunCell
+from tabpet.plan import TUNED, RunCell
 from tabpet.state import graph_statuses
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,8 +80,10 @@ def find_repeats(
     folder: Path = Path(),
 ) -> list[Repeat]:
     """Graphs, unless some models are named, then cells that ended in one of these ways."""
+    import pandas as pd
+
     from tabpet.analysis.collect import collect_runs
-    from tabpet.analysis.coverage import JOB, job_outcomes
+    from tabpet.analysis.coverage import JOB, row_outcomes
 
     repeats = []
     if models is None:
@@ -91,11 +93,14 @@ def find_repeats(
             for path, status, reason in graph_statuses(settings, names, folder)
             if status in statuses
         ]
-    outcomes = job_outcomes(collect_runs(settings, rows, folder))
-    for line in outcomes[outcomes["outcome"].isin(statuses)].to_dict("records"):
+    scores = collect_runs(settings, rows, folder)
+    scores = scores.assign(outcome=row_outcomes(scores))
+    asked = scores[scores["outcome"].isin(statuses)].drop_duplicates(JOB)
+    for line in asked.to_dict("records"):
         cell = RunCell(**{str(name): line[name] for name in JOB})
         if models is None or cell.model in models:
-            repeats.append(Repeat(cell, line["outcome"], line["reason"] or ""))
+            reason = "" if line["reason"] is pd.NA else str(line["reason"])
+            repeats.append(Repeat(cell, str(line["outcome"]), reason))
     return repeats
 
 
@@ -106,29 +111,17 @@ def take_back(repeat: Repeat, folder: Path = Path()) -> None:
             (folder / repeat.what).with_suffix(extension).unlink(missing_ok=True)
         return
     cell = repeat.what
-    _forget(cell, repeat.status, folder)
-    run = folder / cell.run
-    for path in (run, *run.parent.glob(f"{run.stem}.*.parquet")):
-        path.unlink(missing_ok=True)
-
-
-def _forget(cell: RunCell, status: str, folder: Path) -> None:
-    """Take what is to be repeated out of the journal of a cell."""
-    journal = folder / cell.journal
-    if cell.encoding == DEFAULT:
-        return  # which has none
-    if cell.encoding == TUNED:
+    results = [folder / cell.run]
+    # A journal holds what ended well, and is used for the same settings and inputs alone.
+    if repeat.status == "ok":
+        results.append(folder / cell.journal)
+    elif cell.encoding == TUNED and repeat.status in ("error", "oom"):
         from tabpet.trees.journal import forget_failed_trials
 
-        # A search that its time ended goes on; trials of other settings are set aside by its key.
-        if status in ("error", "oom"):
-            forget_failed_trials(journal)
-        elif status == "ok":
-            journal.unlink(missing_ok=True)
-        return
-    from tabpet.training.files import Journal
-
-    Journal(journal).forget(status)
+        forget_failed_trials(folder / cell.journal)
+    for result in results:
+        for path in (result, *result.parent.glob(f"{result.stem}.*.parquet")):
+            path.unlink(missing_ok=True)
 
 
 def _known(given: Collection[str], choices: Collection[str], what: str) -> list[str]:

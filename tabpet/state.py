@@ -3,24 +3,31 @@
 Light: the Snakefile imports this. The folder is always the one that holds `results`.
 """
 
+import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tabpet.config import Settings
-from tabpet.plan import RunCell, Stage, planned_cells
+from tabpet.plan import DEFAULT, RunCell, Stage, planned_cells
 
 _LINE = re.compile(r"^\d\d:\d\d:\d\d ([A-Z]+) ?(.*)$")
-_STATUS_WORDS = {
-    "error": ("ended in an error", "ended in an error"),
-    "oom": ("ran out of memory", "ran out of memory"),
-    "timeout": ("was cut by a time limit", "were cut by a time limit"),
-    "skipped": ("was skipped", "were skipped"),
+# A file of every rule that makes one of many.
+_SUMMARIES = {
+    "collect_scores": "scores.parquet",
+    "tabulate_datasets": "tables/datasets.csv",
+    "tabulate_graphs": "tables/graphs.csv",
+    "tabulate_results": "tables/main.csv",
+    "plot_results": "figures/size.svg",
+    "write_page": "summary/index.html",
+    "collect_partial": "partial/scores.parquet",
+    "tabulate_partial": "partial/tables/main.csv",
+    "plot_partial": "partial/figures/size.svg",
+    "write_partial_page": "partial/summary/index.html",
 }
-_SHOWN = 20  # failed jobs that are listed one by one
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Failure:
     stage: Stage
     reason: str
     logged: bool  # whether it has run at all
-    cells: int = 1  # that wait for it
+    cells: int = 0  # that wait for it
 
 
 def find_failure(cell: RunCell, folder: Path = Path()) -> Failure | None:
@@ -38,13 +45,18 @@ def find_failure(cell: RunCell, folder: Path = Path()) -> Failure | None:
     for stage in cell.stages:
         if not (folder / stage.output).is_file():
             log = folder / stage.log
-            return Failure(stage, describe_log(log), log.is_file())
+            return Failure(stage, describe_log(log), log.is_file() and not _is_done(log))
     return None
+
+
+def _is_done(log: Path) -> bool:
+    """Whether a job came to its end, so that its result has been taken back since."""
+    return log.read_text(encoding="utf-8", errors="replace").rstrip().endswith(" INFO done")
 
 
 def describe_log(log: Path) -> str:
     """How a job without a result ended, from its log."""
-    if not log.is_file():
+    if not log.is_file() or _is_done(log):
         return "has not run"
     if error := last_error(log.read_text(encoding="utf-8", errors="replace")):
         return error
@@ -78,30 +90,45 @@ def why_missing(cell: RunCell, folder: Path = Path()) -> str:
     return f"{failure.stage.rule}: {failure.reason} (log: {failure.stage.log})"
 
 
-def failures(cells: Iterable[RunCell], folder: Path = Path()) -> list[Failure]:
+def failures(settings: Settings, datasets: Iterable[str], folder: Path = Path()) -> list[Failure]:
     """Every job that has run and left no result, once, with how many cells wait for it."""
     found: dict[Stage, Failure] = {}
     waiting: Counter[Stage] = Counter()
-    for cell in cells:
+    names = list(datasets)
+    for cell in planned_cells(settings, names):
         failure = None if (folder / cell.run).is_file() else find_failure(cell, folder)
         if failure is not None and failure.logged:
             found.setdefault(failure.stage, failure)
             waiting[failure.stage] += 1
-    return [
-        Failure(one.stage, one.reason, one.logged, waiting[stage]) for stage, one in found.items()
-    ]
+    for stage in [*_input_stages(settings, names), *_summary_stages(names)]:
+        if (
+            stage in found
+            or (folder / stage.output).is_file()
+            or not (folder / stage.log).is_file()
+        ):
+            continue
+        reason = last_error((folder / stage.log).read_text(encoding="utf-8", errors="replace"))
+        if reason is not None:
+            found[stage] = Failure(stage, reason, True)
+    return [replace(one, cells=waiting[stage]) for stage, one in found.items()]
 
 
-def run_status(path: Path) -> str | None:
-    """How a cell ended: its first status that is not ok; None without a readable file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _input_stages(settings: Settings, datasets: Iterable[str]) -> Iterator[Stage]:
+    """Jobs before training, also of a run that trains nothing."""
+    for dataset in datasets:
+        for split in settings.splits:
+            for encoding in [*settings.graphs, DEFAULT]:
+                yield from RunCell(dataset, split, "", encoding, 0).stages[:-1]
 
-    try:
-        statuses = pq.read_table(path, columns=["status"]).column(0).to_pylist()
-    except (OSError, pa.ArrowInvalid):
-        return None
-    return next((status for status in statuses if status != "ok"), "ok")
+
+def _summary_stages(datasets: Iterable[str]) -> Iterator[Stage]:
+    """Jobs that make one file of many."""
+    logs = Path("results/logs")
+    for dataset in datasets:
+        output = Path(f"results/scores/{dataset}.parquet")
+        yield Stage("collect_dataset", output, logs / f"collect_dataset/{dataset}.log")
+    for rule, name in _SUMMARIES.items():
+        yield Stage(rule, Path("results", name), logs / f"{rule}.log")
 
 
 def newer_runs(results: Path, than: Path | None = None) -> int:
@@ -143,44 +170,14 @@ def graph_statuses(
                         yield path, about["status"], about["reason"]
 
 
-def describe_end(settings: Settings, datasets: list[str], folder: Path = Path()) -> str:
-    """What a person should know at the end of a run, and type next; empty when all is well."""
-    cells = list(planned_cells(settings, datasets))
-    failed = failures(cells, folder)
-    statuses = Counter(run_status(folder / cell.run) for cell in cells)
-    graphs = list(graph_statuses(settings, datasets, folder))
-    waiting = statuses.pop(None, 0)
-    lines = []
-    if failed:
-        lines.append(f"{_jobs(len(failed))} failed:")
-        for one in failed[:_SHOWN]:
-            cells_text = f" ({one.cells} cells wait for it)" if one.cells > 1 else ""
-            lines.append(f"  {one.stage.log.stem}, {one.stage.rule}{cells_text}: {one.reason}")
-            lines.append(f"    log: {one.stage.log}")
-        if len(failed) > _SHOWN:
-            lines.append(f"  and {len(failed) - _SHOWN} more")
-    ended = [
-        f"{statuses[status]} {one if statuses[status] == 1 else several}"
-        for status, (one, several) in _STATUS_WORDS.items()
-        if statuses[status]
-    ]
-    if ended:
-        lines.append(f"Of {len(cells)} cells, {', '.join(ended)}.")
-    if graphs:
-        several = "graph was" if len(graphs) == 1 else "graphs were"
-        lines.append(f"{len(graphs)} {several} not estimated as it should be:")
-        lines += [f"  {path}: {status}, {reason}" for path, status, reason in graphs[:_SHOWN]]
-        if len(graphs) > _SHOWN:
-            lines.append(f"  and {len(graphs) - _SHOWN} more")
-    repeat = [status for status in ("error", "oom", "timeout") if statuses[status]]
-    repeat += [status for _, status, _ in graphs if status not in repeat]
-    if waiting and waiting < len(cells):
-        lines.append("Tables, figures and page of what there is: snakemake partial --cores all")
-    if repeat:
-        options = " ".join(f"--status {status}" for status in dict.fromkeys(repeat))
-        lines.append(f"To repeat such cells: tabpet retry {options}, then the same snakemake call")
-    return "\n".join(lines)
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'' if count == 1 else 's'}"
+def state_key(settings: Settings, datasets: Iterable[str], folder: Path = Path()) -> str:
+    """A key of all that is there: it changes with any result, and with the log of any failure."""
+    digest = hashlib.sha256()
+    stages = {stage for cell in planned_cells(settings, datasets) for stage in cell.stages}
+    for stage in sorted(stages, key=lambda stage: str(stage.output)):
+        for path in (folder / stage.output, folder / stage.log):
+            if path.is_file():
+                digest.update(f"{path.name} {path.stat().st_mtime_ns}\n".encode())
+                break
+            digest.update(b"-\n")
+    return digest.hexdigest()[:16]

@@ -13,7 +13,7 @@ DESCRIPTION = """<oml:data_set_description xmlns:oml="http://openml.org/openml">
   <oml:id>{id}</oml:id><oml:name>{name}</oml:name><oml:version>{version}</oml:version>
   <oml:description>a table for tests</oml:description><oml:format>ARFF</oml:format>
   <oml:licence>Public</oml:licence><oml:file_id>{id}</oml:file_id>
-  <oml:url>{root}/data/v1/download/{id}/{name}.arff</oml:url>{parquet}
+  <oml:url>{files}/data/v1/download/{id}/{name}.arff</oml:url>{parquet}
   <oml:default_target_attribute>{target}</oml:default_target_attribute>
   <oml:row_id_attribute>id</oml:row_id_attribute>
   <oml:visibility>public</oml:visibility><oml:status>active</oml:status>
@@ -35,10 +35,11 @@ class OpenMLServer:
         self.id, self.name, self.version, self.target = openml_id, "toy", 3, "label"
         self.faults: dict[str, list[str]] = {}
         self.hits: dict[str, int] = defaultdict(int)
+        self.asked: list[str] = []  # paths with their queries
         self.closing = threading.Event()
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.http.daemon_threads = True
-        self.root = f"http://127.0.0.1:{self.http.server_port}"
+        self.root = self.files = f"http://127.0.0.1:{self.http.server_port}"
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
     @property
@@ -72,12 +73,12 @@ class OpenMLServer:
         return "other", 404, b"<html>not here"
 
     def _description(self) -> str:
-        parquet = f"<oml:parquet_url>{self.root}/datasets/0000/{self.id}.pq</oml:parquet_url>"
+        parquet = f"<oml:parquet_url>{self.files}/datasets/0000/{self.id}.pq</oml:parquet_url>"
         return DESCRIPTION.format(
             id=self.id,
             name=self.name,
             version=self.version,
-            root=self.root,
+            files=self.files,
             target=self.target,
             parquet=parquet if self.parquet is not None else "",
             md5=hashlib.md5(self.arff).hexdigest(),
@@ -95,6 +96,7 @@ class OpenMLServer:
                 kind, status, body = server.answer(self.path.split("?")[0])
                 fault = None
                 if with_body:
+                    server.asked.append(self.path)
                     server.hits[kind] += 1
                     waiting = server.faults.get(kind, [])
                     fault = waiting.pop(0) if waiting else None

@@ -50,8 +50,25 @@ BAD_CONFIGS = {
     ),
     "main encoding that is not run": (
         {"datasets": ["a"], "graphs": ["pearson"], "analysis": {"main_encoding": "spearman"}},
-        "analysis.main_encoding is 'spearman', which is not among the encodings of this run "
-        "(pearson)",
+        "analysis.main_encoding is 'spearman', which is not a graph that a model of this run is "
+        "trained with (pearson)",
+    ),
+    "main encoding that no model has": (
+        {
+            "datasets": ["a"],
+            "graphs": ["spearman", "pc"],
+            "models": ["saint"],
+            "model_encodings": {"saint": ["pc"]},
+        },
+        "is not a graph that a model of this run is trained with (pc)",
+    ),
+    "a control as the main encoding": (
+        {
+            "datasets": ["a"],
+            "controls": ["spearman-random"],
+            "analysis": {"main_encoding": "spearman-random"},
+        },
+        "analysis.main_encoding is 'spearman-random', which is not a graph",
     ),
     "nothing to compare the model with": (
         {"datasets": ["a"], "alphas": [0]},
@@ -64,6 +81,10 @@ BAD_CONFIGS = {
     "one transformer without an encoding": (
         {"datasets": ["a"], "model_encodings": {"saint": []}},
         "saint would be trained without any encoding",
+    ),
+    "pairs that do not fit": (
+        {"datasets": ["a"], "splits": [1, 2], "seeds": [1], "seeds_of_splits": "paired"},
+        "there are 2 splits and 1 seeds",
     ),
     "k out of order": (
         {"datasets": ["a"], "encoding": {"k_min": 5, "k_max": 3}},

@@ -61,10 +61,72 @@ def test_what_the_snakefile_imports_is_light():
 
 
 def test_links_in_the_documents_lead_somewhere():
-    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)", document.read_text("utf-8")):
             if "://" not in link:
                 assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def make_commands(target: str) -> list[str]:
+    """The commands of a target, as make would run them in a checkout that is set up."""
+    recipe = re.search(rf"^{target}:.*\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    assert recipe, f"the Makefile has no target {target}"
+    return [line.strip().removeprefix("@") for line in recipe[1].splitlines()]
+
+
+def make_targets(text: str) -> list[str]:
+    """The targets of `make ...` in a script or in the code of a document."""
+    return re.findall(r"(?:^|`)make ([a-z]+)", text, re.M)
+
+
+def test_pre_commit_runs_the_commands_of_make_lint_with_the_projects_tools():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    [source] = config["repos"]
+    assert source["repo"] == "local"  # no versions beside those of the lock file
+    hooks = source["hooks"]
+    assert [hook["entry"] for hook in hooks] == [
+        f".venv/bin/{command}" for command in make_commands("lint")
+    ]
+    # Each looks at the whole checkout, as make does, whenever a file that concerns it changed.
+    assert not [hook["id"] for hook in hooks if hook["pass_filenames"]]
+
+
+def test_pre_commit_hooks_see_the_files_that_concern_them():
+    [source] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    triggers = {hook["id"]: re.compile(hook["files"]) for hook in source["hooks"]}
+
+    def woken(path: str) -> set[str]:
+        assert (ROOT / path).exists(), path
+        return {name for name, pattern in triggers.items() if pattern.search(path)}
+
+    python = {"ruff-check", "ruff-format", "mypy", "lint-imports"}
+    assert woken("tabpet/data/fetch.py") == python
+    assert woken("pyproject.toml") == python - {"lint-imports"}
+    assert woken("Snakefile") == woken("rules/data.smk") == {"snakefmt", "snakemake-lint"}
+    assert woken(".importlinter") == {"lint-imports"}
+    assert woken("README.md") == set()
+
+
+def test_github_runs_what_a_submission_must_pass_on_every_supported_python():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    [job] = workflow["jobs"].values()
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    script = ROOT / commands[0]
+    assert commands == [".ci/run"]
+    assert script.stat().st_mode & 0o100
+    assert make_targets(script.read_text()) == ["test", "lint"]
+    pythons = job["strategy"]["matrix"]["python"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == f">={pythons[0]}"
+    # Text, or YAML would make 3.10 of a later list the number 3.1.
+    assert all(isinstance(version, str) for version in pythons)
+
+
+def test_contributing_names_targets_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(make_targets(text))
+    assert {"test", "lint", "docs"} <= named
+    assert all(make_commands(target) for target in named)
 
 
 def test_fidelity_notes_in_the_code_have_a_row_in_the_docs():

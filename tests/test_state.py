@@ -1,5 +1,7 @@
 """What the files and logs of a run say about it."""
 
+import os
+
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -7,11 +9,12 @@ from typer.testing import CliRunner
 from tabpet.catalog import read_catalogs
 from tabpet.cli import app
 from tabpet.config import Settings
+from tabpet.ending import describe_end
 from tabpet.files import write_json, write_text
-from tabpet.plan import RunCell, planned_cells, run_settings
+from tabpet.plan import RunCell, input_settings, planned_cells, run_settings
 from tabpet.retry import find_repeats, take_back
 from tabpet.runs import Run, make_provenance, read_runs, write_runs
-from tabpet.state import describe_end, last_error, newer_runs, recorded_alphas
+from tabpet.state import last_error, newer_runs, recorded_alphas, state_key
 from tabpet.training.files import CellResult, Journal
 from tests.workflow.conftest import ROOT
 
@@ -41,7 +44,8 @@ def write_cell_run(folder, cell: RunCell, **more) -> list[Run]:
 
 def write_graph(folder, cell: RunCell, status="ok", reason="") -> None:
     place = f"results/graphs/{cell.dataset}/split{cell.split}/{cell.graph}"
-    write_json({"status": status, "reason": reason}, folder / f"{place}.json")
+    made_with = input_settings(SETTINGS, CATALOG[cell.dataset], cell)[cell.graph_info]
+    write_json({"status": status, "reason": reason, **made_with}, folder / f"{place}.json")
     write_text("edges", folder / f"{place}.parquet")
 
 
@@ -51,6 +55,8 @@ def folder(tmp_path):
     for cell in planned_cells(SETTINGS, ["demo-wine"]):
         for stage in cell.stages[:-1]:
             write_text("there", tmp_path / stage.output)
+        for path, made_with in input_settings(SETTINGS, CATALOG[cell.dataset], cell).items():
+            write_json(made_with, tmp_path / path)
         if cell.graph == "notears":
             write_graph(tmp_path, cell, "timeout", "no time")
         elif cell.graph:
@@ -74,22 +80,25 @@ def test_the_last_error_of_a_log_in_one_line():
 
 
 def test_the_end_of_a_run_says_what_failed_and_what_to_type(folder):
-    text = describe_end(SETTINGS, CONFIG["datasets"], folder)
+    text = describe_end(SETTINGS, ROWS, folder)
     assert "1 job failed:" in text
     assert "demo-diabetes, fetch_dataset (4 cells wait for it): There is no such file." in text
     assert "log: results/logs/fetch_dataset/demo-diabetes.log" in text
-    assert "Of 8 cells, 1 ran out of memory, 1 was skipped." in text
-    assert "1 graph was not estimated as it should be:" in text
+    assert "Of 8 cells, 1 ran out of memory, 1 was skipped without a graph." in text
+    assert "1 graph was cut or failed:" in text
     assert "results/graphs/demo-wine/split42/notears.json: timeout, no time" in text
     assert "snakemake partial --cores all" in text
-    assert "tabpet retry --status oom --status timeout" in text
+    assert "tabpet retry --status oom --status timeout, then" in text
+    named = describe_end(SETTINGS, ROWS, folder, "mine.yaml")
+    assert "snakemake partial --cores all --configfile mine.yaml" in named
+    assert "--status timeout --config mine.yaml, then" in named
 
 
 def test_a_run_that_ended_well_says_nothing(tmp_path):
     settings = Settings.model_validate({**CONFIG, "graphs": ["spearman"]})
     for cell in planned_cells(settings, CONFIG["datasets"]):
         write_cell_run(tmp_path, cell)
-    assert describe_end(settings, CONFIG["datasets"], tmp_path) == ""
+    assert describe_end(settings, ROWS, tmp_path) == ""
 
 
 def test_every_log_that_is_looked_for_is_one_that_a_rule_writes():
@@ -145,6 +154,47 @@ def test_taking_back_a_cell_keeps_what_ended_well_in_its_journal(folder):
         take_back(repeat, folder)
     assert not (folder / cell.run).exists()
     assert [run.alpha for run in journal.load(good.provenance).runs] == [0.0]
+    # What ended well is repeated only when that is asked for.
+    write_cell_run(folder, cell)
+    for repeat in repeats(folder, "ok", models=["ft_transformer"]).values():
+        take_back(repeat, folder)
+    assert journal.load(good.provenance).runs == []
+
+
+def test_what_was_taken_back_has_not_failed(folder):
+    cell = RunCell("demo-wine", 42, "xgboost", "tuned", 1)
+    write_text("10:00:00 INFO begins\n10:00:01 INFO done\n", folder / cell.stages[-1].log)
+    for repeat in repeats(folder, "oom").values():
+        take_back(repeat, folder)
+    text = describe_end(SETTINGS, ROWS, folder)
+    assert "1 job failed:" in text and "xgboost" not in text
+
+
+def test_failures_of_summaries_and_of_runs_without_training_are_told(folder):
+    log = folder / "results/logs/collect_scores.log"
+    write_text("10:00:00 ERROR the disk is full\n", log)
+    text = describe_end(SETTINGS, ROWS, folder)
+    assert "collect_scores, collect_scores: the disk is full" in text
+    untrained = {"models": [], "learners": [], "references": []}
+    alone = Settings.model_validate({**CONFIG, **untrained})
+    text = describe_end(alone, ROWS, folder)
+    assert "demo-diabetes, fetch_dataset: There is no such file." in text
+
+
+def test_the_key_of_a_state_changes_with_results_and_with_the_logs_of_failures(folder):
+    def key():
+        return state_key(SETTINGS, CONFIG["datasets"], folder)
+
+    keys = [key()]
+    assert key() == keys[0]
+    log = folder / "results/logs/fetch_dataset/demo-diabetes.log"
+    os.utime(log, (1, 1))
+    keys.append(key())
+    (folder / "results/runs/demo-wine/split42/xgboost/tuned/seed1.parquet").unlink()
+    keys.append(key())
+    write_text("again", folder / "results/data/demo-wine/split42.json")
+    keys.append(key())
+    assert len(set(keys)) == 4
 
 
 def test_the_command_is_a_dry_run_first(folder, monkeypatch):

@@ -38,5 +38,6 @@ with run_job(snakemake) as log:
         "split": split.info.split,
         "rows": len(matrix.values),
         "dropped_nodes": list(matrix.dropped),
+        "node_settings": nodes.model_dump(mode="json"),
     }
     write_json({**about, **graph.to_metadata()}, Path(snakemake.output.info))

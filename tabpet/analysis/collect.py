@@ -5,7 +5,7 @@ there now; one of other settings is a row `outdated`, and a cell without a file 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ import pyarrow as pa
 from tabpet.catalog import CatalogRow
 from tabpet.config import Settings
 from tabpet.errors import TabpetError
-from tabpet.files import file_digest
+from tabpet.files import file_digest, read_json
 from tabpet.plan import (
     DEFAULT,
     TUNED,
     RunCell,
     describe_differences,
+    input_settings,
     member_alphas,
     planned_cells,
     run_settings,
@@ -29,29 +30,64 @@ from tabpet.plan import (
 from tabpet.runs import Run, read_runs, runs_frame
 from tabpet.state import why_missing
 
-RETRY = "`tabpet retry --status outdated` and the same snakemake call repeat it"
+RETRY = "`tabpet retry --status outdated` (with the run's --config) has snakemake repeat it"
 
 
 def collect_runs(
     settings: Settings, rows: Iterable[CatalogRow], folder: Path = Path()
 ) -> pd.DataFrame:
     """The rows of every planned cell of some datasets, in the order of the plan."""
-    digest = cache(file_digest)
+    inputs = _Inputs(folder)
     frames = []
     for row in rows:
         for cell in planned_cells(settings, [row.name]):
-            if not (folder / cell.run).is_file():
-                frames.append(_note(cell, row, "missing", why_missing(cell, folder)))
-                continue
-            frame = read_run_file(folder / cell.run)
-            wanted = run_settings(settings, row, cell.model, cell.encoding)
-            inputs = {name: folder / path for name, path in cell.inputs.items()}
-            digests = {name: digest(path) for name, path in inputs.items() if path.is_file()}
-            if difference := _difference(frame, {"settings": wanted, "inputs": digests}):
-                frames.append(_note(cell, row, "outdated", f"{difference}; {RETRY}"))
-                continue
-            frames += _of_alphas(frame, cell, row, settings)
+            frames += _cell_rows(cell, row, settings, inputs)
     return pd.concat(frames, ignore_index=True) if frames else runs_frame([])
+
+
+class _Inputs:
+    """The files that runs are made from, each read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.digest = cache(file_digest)
+        self.read = cache(read_json)
+
+    def digests(self, cell: RunCell) -> dict[str, str]:
+        """Digests of a cell's inputs, as far as they are there."""
+        paths = {name: self.folder / path for name, path in cell.inputs.items()}
+        return {name: self.digest(path) for name, path in paths.items() if path.is_file()}
+
+    def difference(self, wanted: Mapping[Path, Mapping[str, Any]]) -> str:
+        """How the inputs differ from what the config would make; empty where they do not."""
+        for path, settings in wanted.items():
+            if (self.folder / path).is_file():
+                try:
+                    about = self.read(self.folder / path)
+                except ValueError as error:
+                    return f"made from a {path} that can't be read ({error})"
+                made = {name: about.get(name) for name in settings}
+                if found := describe_differences(made, settings):
+                    return f"made from a {path} of other settings ({found})"
+        return ""
+
+
+def _cell_rows(
+    cell: RunCell, row: CatalogRow, settings: Settings, inputs: _Inputs
+) -> list[pd.DataFrame]:
+    """The rows of one cell, or the one that stands in their place."""
+    if not (inputs.folder / cell.run).is_file():
+        return [_note(cell, row, "missing", why_missing(cell, inputs.folder))]
+    try:
+        frame = read_run_file(inputs.folder / cell.run)
+    except TabpetError as error:
+        return [_note(cell, row, "error", str(error))]
+    wanted = run_settings(settings, row, cell.model, cell.encoding)
+    difference = _difference(frame, {"settings": wanted, "inputs": inputs.digests(cell)})
+    difference = difference or inputs.difference(input_settings(settings, row, cell))
+    if difference:
+        return [_note(cell, row, "outdated", f"{difference}; {RETRY}")]
+    return _of_alphas(frame, cell, row, settings)
 
 
 def join_scores(paths: Iterable[Path]) -> pd.DataFrame:
@@ -66,7 +102,8 @@ def read_run_file(path: Path) -> pd.DataFrame:
         frame = read_runs(path)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         raise TabpetError(
-            f"{path} can't be read as a run file ({error}). Delete it and run again."
+            f"{path} can't be read as a run file ({error}). Delete it, or take it back with "
+            "`tabpet retry`, and run again."
         ) from None
     for name, value in RunCell.parse(path).identity.items():
         found = set(frame[name])

@@ -17,10 +17,15 @@ NO_GRAPH = "no graph"  # skipped, because there is no graph to encode
 OUTCOMES = (*STATUSES[:2], NO_GRAPH, *STATUSES[2:])
 
 
+def row_outcomes(scores: pd.DataFrame) -> pd.Series:
+    """The status of every row, with those apart that were skipped for want of a graph."""
+    no_graph = (scores["status"] == "skipped") & (scores["graph_state"] == "failed").fillna(False)
+    return scores["status"].mask(no_graph, NO_GRAPH)
+
+
 def job_outcomes(scores: pd.DataFrame) -> pd.DataFrame:
     """A line per job (run file): its first outcome that is not ok, the reason, and its seconds."""
-    no_graph = (scores["status"] == "skipped") & (scores["graph_state"] == "failed").fillna(False)
-    outcome = scores["status"].mask(no_graph, NO_GRAPH)
+    outcome = row_outcomes(scores)
     trouble = scores.assign(outcome=outcome, calm=outcome == "ok").sort_values(
         "calm", kind="stable"
     )

@@ -39,8 +39,9 @@ def detailed_graphs_table(results: Results) -> Table:
         if ((data["model"] == model) & (data["task"] == task)).any()
     )
     caption = (
-        "Test score, mean and standard deviation over seeds: base (alpha 0 at the width of that "
-        "encoding) and Tab-PET (alpha chosen by validation), improvement in percent, and the "
+        "Test score, mean and standard deviation over seeds (over splits where each has one seed): "
+        "base (alpha 0 at the width of that encoding) and Tab-PET (alpha chosen by validation), "
+        "improvement in percent, and the "
         "improvement with alpha chosen by test (oracle). *: the graph has no edges, so that the "
         "encoding is zero. †: the graph was cut by its time limit."
     )

@@ -212,7 +212,8 @@ def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "test": grouped["test"].mean(),
-            "sd": grouped["variance"].mean() ** 0.5,
+            # Over seeds within splits; over splits where each has a single seed.
+            "sd": (grouped["variance"].mean() ** 0.5).fillna(grouped["test"].std(ddof=1)),
             "seeds": grouped["seeds"].min(),
             "splits": grouped["split"].nunique(),
         }

@@ -141,8 +141,9 @@ def average_splits(choices: pd.DataFrame) -> pd.DataFrame:
     spreads = ["base_sd", "test_sd", "oracle_sd"]
     grouped = choices.groupby(["dataset", "task", "model", "encoding"], sort=False)
     frame = grouped[means].mean()
-    for name in spreads:
-        # Within splits: the difference between splits is not the spread of a seed.
-        frame[name] = np.sqrt(choices[name].pow(2).groupby(grouped.ngroup()).mean().to_numpy())
+    for name, mean in zip(spreads, means[:3], strict=True):
+        # Within splits, where they have several seeds; else splits are all that varies.
+        within = np.sqrt(choices[name].pow(2).groupby(grouped.ngroup()).mean().to_numpy())
+        frame[name] = np.where(np.isnan(within), grouped[mean].std(ddof=1), within)
     frame["seeds"], frame["splits"] = grouped["seeds"].min(), grouped["split"].nunique()
     return frame.reset_index()

@@ -1,6 +1,7 @@
 """The card of a fetched table: what it holds, where it came from, and what looks odd about it."""
 
 import hashlib
+import json
 from typing import Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ class Card(BaseModel):
     origin: str  # file, address or generator that the table was taken from
     openml_id: int | None = None  # of the table that was fetched
     version: int | None = None
-    sha256: str  # of names, kinds and values; independent of the file format
+    sha256: str  # see `table_hash`
     task: Literal["classification", "regression"]
     rows: int
     columns: list[Column]
@@ -102,14 +103,45 @@ def check_expectation(card: Card, row: CatalogRow) -> str | None:
     )
 
 
+def check_content(card: Card, row: CatalogRow) -> str | None:
+    """None when the table has the content hash of its catalog row, else a text showing both."""
+    if row.sha256 is None or card.sha256.startswith(row.sha256):
+        return None
+    return (
+        f"{row.name}: the table from {card.origin} has changed under the same name and version:"
+        f"\n  sha256: catalog {row.sha256}, table {card.sha256[: len(row.sha256)]}"
+    )
+
+
 def table_hash(frame: pd.DataFrame) -> str:
-    """SHA-256 of a table's names, kinds and values."""
+    """SHA-256 of a table in the raw convention, the same whichever format it was read from.
+
+    Every column is a line of JSON: `[name, "numeric" or "categorical", values in row order]`.
+    Numbers are text with ten significant digits, levels are text with true and false in small
+    letters, missing values are null. The order of levels and the type of numbers are no part of it.
+    """
     digest = hashlib.sha256()
     for name in frame:
         column = frame[name]
-        digest.update(f"{name}\0{column.dtype.kind}\0".encode())
-        digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+        categorical = isinstance(column.dtype, pd.CategoricalDtype)
+        kind = "categorical" if categorical else "numeric"
+        values = _level_texts(column) if categorical else _number_texts(column)
+        digest.update(f"{json.dumps([name, kind, values])}\n".encode())
     return digest.hexdigest()
+
+
+def _number_texts(column: pd.Series) -> list[str | None]:
+    values = column.to_numpy(dtype="float64") + 0.0  # -0.0 becomes 0.0
+    return [None if value != value else f"{value:.9e}" for value in values.tolist()]
+
+
+def _level_texts(column: pd.Series) -> list[str | None]:
+    # ARFF files write true or TRUE where Parquet has a boolean.
+    levels = [
+        text.lower() if text.lower() in ("true", "false") else text
+        for text in map(str, column.cat.categories)
+    ]
+    return [levels[code] if code >= 0 else None for code in column.cat.codes]
 
 
 def _describe(column: pd.Series) -> Column:

@@ -15,12 +15,16 @@ import pandas as pd
 
 from tabpet.catalog import CatalogRow
 from tabpet.config import FetchSettings
-from tabpet.data.card import Card, check_expectation, make_card
+from tabpet.data.card import Card, check_content, check_expectation, make_card
 from tabpet.data.readers import as_category, as_convention, read_table
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
 
 RESERVED = ("part", "row")  # columns that prepare_split adds
+ADVICE = (
+    "If this is the right table, correct the catalog row: what the table has is shown above. If it "
+    "is not, get the right one. `fetch: {on_mismatch: warn}` goes on with a warning."
+)
 logger = logging.getLogger(__name__)
 
 
@@ -31,13 +35,16 @@ def fetch_dataset(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFram
     frame, target, warnings = _to_raw(loaded.frame, row, loaded.target)
     card = make_card(frame, row, target, loaded.origin, warnings)
     card.openml_id, card.version = loaded.openml_id, loaded.version
-    mismatch = check_expectation(card, row)
-    if mismatch and settings.on_mismatch == "error":
-        raise TabpetError(
-            f"{mismatch}\nFix the catalog row, or set `fetch: {{on_mismatch: warn}}` to go on."
+    shape, content = check_expectation(card, row), check_content(card, row)
+    if content and loaded.downloaded and row.sha256_of == "mirror":
+        card.warnings.append(
+            f"{content}\nThe catalog's hash is that of a copy which was not compared with OpenML."
         )
-    if mismatch:
-        card.warnings.append(mismatch)
+        content = None
+    mismatches = [text for text in (shape, content) if text]
+    if mismatches and settings.on_mismatch == "error":
+        raise TabpetError("\n".join([*mismatches, ADVICE]))
+    card.warnings += mismatches
     for warning in card.warnings:
         logger.warning("%s", warning)
     return frame, card
@@ -77,6 +84,7 @@ class _Loaded:
     origin: str
     openml_id: int | None = None
     version: int | None = None
+    downloaded: bool = False  # from OpenML itself
 
 
 def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
@@ -111,7 +119,9 @@ def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
             f"{found.openml_id} is version {found.version}. Correct one of them in the catalog."
         )
     target = row.target or found.default_target
-    return _Loaded(found.frame, target, found.origin, found.openml_id, found.version)
+    return _Loaded(
+        found.frame, target, found.origin, found.openml_id, found.version, downloaded=True
+    )
 
 
 def _to_raw(

@@ -1,35 +1,33 @@
-"""Downloads from OpenML through its own client, with time-outs, retries and a checked cache."""
+"""Downloads from OpenML's REST API, with time-outs, retries and a checked cache.
 
-import contextlib
+OpenML's own client has no time-outs, so the requests are made here; the folder of its cache and the
+user's key come from its configuration, and both find each other's files.
+"""
+
 import hashlib
 import logging
 import os
-import re
 import time
-import xml.parsers.expat
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
 
-import minio
 import openml
 import pandas as pd
 import requests
-import urllib3
-from openml.exceptions import (
-    OpenMLHashException,
-    OpenMLPrivateDatasetError,
-    OpenMLServerError,
-    OpenMLServerException,
-    OpenMLServerNoResult,
-)
 
+from tabpet import __version__
 from tabpet.config import FetchSettings
-from tabpet.data.readers import parse_arff, read_table
+from tabpet.data.readers import parse_arff, parse_parquet
 from tabpet.errors import TabpetError
 
+DATABASE_IS_DOWN = "107"  # OpenML's code for a fault that passes
+PASSING_STATUS = (408, 429)  # of HTTP, beside 500 and above
 logger = logging.getLogger(__name__)
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -38,55 +36,41 @@ class OpenMLTable:
 
     frame: pd.DataFrame
     default_target: str | None
-    openml_id: int | None
-    version: int | None
+    openml_id: int
+    version: int
     origin: str
 
 
-class _UnreadableCache(Exception):
-    """The file in the cache is corrupt or partial."""
+class _Fault(Exception):
+    """An answer or a file that can't be used; `passing` when another attempt may help."""
 
-
-_FAULTS = (
-    OpenMLServerError,  # and its subclasses: an error status, or an error in OpenML's own XML
-    OpenMLPrivateDatasetError,
-    OpenMLHashException,
-    requests.exceptions.RequestException,
-    urllib3.exceptions.HTTPError,
-    minio.error.MinioException,
-    xml.parsers.expat.ExpatError,
-    OSError,
-    RuntimeError,  # the client's word for "no dataset of this name and version"
-    _UnreadableCache,
-)
+    def __init__(self, reason: str, passing: bool) -> None:
+        super().__init__(reason)
+        self.passing = passing
 
 
 def download(
     openml_id: int | None, name: str, version: int | None, settings: FetchSettings
 ) -> OpenMLTable:
-    """Get a table by id, or by name and version; Parquet when it can be read, else ARFF."""
+    """Get a table by id, or by name and version; Parquet when it can be had, else ARFF."""
+    server = _Server(settings.server.rstrip("/"), settings.timeout)
     wanted = f"id {openml_id}" if openml_id else f"name {name!r}, version {version}"
     problems: list[str] = []
-    refresh = skip_parquet = False
-    with _client(settings):
-        for attempt in range(1, settings.attempts + 1):
-            try:
-                return _attempt(openml_id or name, version, refresh, skip_parquet)
-            except _FAULTS as error:
-                if not _worth_retrying(error):
-                    raise TabpetError(
-                        f"{name}: OpenML has no usable table for {wanted}: {_reason(error)} "
-                        f"(asked {settings.server}). Check the id, or the name and version, in "
-                        "the catalog."
-                    ) from error
-                problems.append(f"attempt {attempt}: {_reason(error)}")
-                logger.warning("%s, %s", name, problems[-1])
-                # A cached file that can't be trusted is fetched again, and the second time
-                # through ARFF, the format that has a checksum.
-                skip_parquet = skip_parquet or (refresh and isinstance(error, _UnreadableCache))
-                refresh = True
-            if attempt < settings.attempts:
-                time.sleep(settings.backoff * 2 ** (attempt - 1))
+    for attempt in range(1, settings.attempts + 1):
+        try:
+            found = openml_id or _find_id(server, name, version)
+            return _download_table(server, found, refresh=attempt > 1)
+        except (_Fault, OSError) as error:  # all errors of requests are OSErrors
+            if isinstance(error, _Fault) and not error.passing:
+                raise TabpetError(
+                    f"{name}: OpenML has no usable table for {wanted}: {_reason(error)} "
+                    f"(asked {settings.server}). Check the id, or the name and version, in "
+                    "the catalog."
+                ) from error
+            problems.append(f"attempt {attempt}: {_reason(error)}")
+            logger.warning("%s, %s", name, problems[-1])
+        if attempt < settings.attempts:
+            time.sleep(settings.backoff * 2 ** (attempt - 1))
     tried = "\n".join(f"  {problem}" for problem in problems)
     raise TabpetError(
         f"{name}: could not download {wanted} from {settings.server}:\n{tried}\n"
@@ -96,73 +80,165 @@ def download(
     )
 
 
-def _attempt(key: int | str, version: int | None, refresh: bool, skip_parquet: bool) -> OpenMLTable:
-    if skip_parquet:
-        os.environ["OPENML_SKIP_PARQUET"] = "true"
-    dataset = openml.datasets.get_dataset(
-        key, version=version, download_data=True, force_refresh_cache=refresh
-    )
-    path = Path(dataset.parquet_file or dataset.data_file or "")
+@dataclass(frozen=True)
+class _Server:
+    """An OpenML server: requests with a time-out, and the part of the cache that is its own."""
+
+    address: str  # of the REST API
+    timeout: float  # seconds without a byte
+
+    def get(self, url: str) -> bytes:
+        """The body of the answer to a request."""
+        own = urlsplit(url)[:2] == urlsplit(self.address)[:2]
+        key = openml.config.apikey if own else None
+        answer = requests.get(
+            url,
+            params={"api_key": key} if key else None,
+            headers={"User-Agent": f"tabpet/{__version__}"},
+            timeout=self.timeout,
+        )
+        if answer.status_code != requests.codes.ok:
+            raise _refusal(answer)
+        return answer.content
+
+    def folder(self, openml_id: int) -> Path:
+        """Where OpenML's client keeps the files of a dataset."""
+        root = Path(openml.config.get_config_as_dict()["cachedir"])
+        host = urlsplit(self.address).netloc.split(".")
+        return root.joinpath(*reversed(host), "datasets", str(openml_id))
+
+
+def _refusal(answer: requests.Response) -> _Fault:
+    """The fault behind an answer that is not OK, in OpenML's own words where it has some."""
+    status = answer.status_code
+    passing = status >= 500 or status in PASSING_STATUS
     try:
-        frame = read_table(path) if dataset.parquet_file else _read_checked_arff(path, dataset)
-    except TabpetError as error:
-        raise _UnreadableCache(str(error)) from error
-    ignored = [dataset.row_id_attribute, *(dataset.ignore_attribute or [])]
-    frame = frame.drop(columns=[column for column in ignored if column in frame])
-    target = dataset.default_target_attribute
-    origin = f"OpenML dataset {dataset.dataset_id} ({path.suffix.lstrip('.')})"
-    return OpenMLTable(
-        frame, target if target in frame else None, dataset.dataset_id, dataset.version, origin
-    )
+        error = ElementTree.fromstring(answer.content)
+    except ElementTree.ParseError:
+        return _Fault(f"the server answered with HTTP status {status}", passing)
+    words = [_text(error, tag) for tag in ("message", "additional_information")]
+    if not any(words):
+        return _Fault(f"the server answered with HTTP status {status}", passing)
+    passing = passing or _text(error, "code") == DATABASE_IS_DOWN
+    return _Fault(" - ".join(filter(None, words)), passing)
 
 
-def _read_checked_arff(path: Path, dataset: openml.OpenMLDataset) -> pd.DataFrame:
-    """Parse the very bytes that have the right checksum; another process may rewrite the cache.
+@dataclass(frozen=True)
+class _Description:
+    """What OpenML says about a dataset."""
 
-    The client checks what it downloads, but not what it finds in its cache.
-    """
-    content = path.read_bytes()
-    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if dataset.md5_checksum not in (None, found):
-        raise _UnreadableCache(f"Checksum of the cached file {path} is wrong")
-    return parse_arff(content, path)
+    version: int
+    arff_url: str
+    arff_md5: str | None
+    parquet_url: str | None
+    target: str | None
+    no_features: list[str]  # row identifier and ignored columns
 
 
-@contextlib.contextmanager
-def _client(settings: FetchSettings) -> Iterator[None]:
-    """Point the client at the server, and give its connections the time-outs it does not set."""
-    openml.config.server = settings.server
-    openml.config.connection_n_retries = 1  # the retries are ours: one place, logged
-    plain_request, plain_minio = requests.Session.request, minio.Minio
-    pool = urllib3.PoolManager(timeout=settings.timeout, retries=False)
-
-    def request(self: requests.Session, *args: Any, **options: Any) -> requests.Response:
-        return plain_request(self, *args, **{"timeout": settings.timeout, **options})
-
-    def client(**options: Any) -> minio.Minio:
-        return plain_minio(**{**options, "http_client": options.get("http_client") or pool})
-
-    setattr(requests.Session, "request", request)  # noqa: B010 (a method, for a while)
-    setattr(minio, "Minio", client)  # noqa: B010
+def _find_id(server: _Server, name: str, version: int | None) -> int:
+    """The id of a dataset by name and version; without a version, of the oldest one."""
+    chosen = "" if version is None else f"/data_version/{version}"
+    content = server.get(f"{server.address}/data/list/data_name/{quote(name, safe='')}{chosen}")
     try:
-        yield
+        listing = ElementTree.fromstring(content)
+    except ElementTree.ParseError:
+        raise _Fault("the answer is not a list of datasets", passing=True) from None
+    ids = [int(did.text or "") for did in listing.iterfind("{*}dataset/{*}did")]
+    if not ids:
+        raise _Fault("no dataset has this name and version", passing=False)
+    return min(ids)
+
+
+def _download_table(server: _Server, openml_id: int, refresh: bool) -> OpenMLTable:
+    """The table of an id; `refresh` asks for its description again, which the cache may have."""
+    folder = server.folder(openml_id)
+    path = folder / "description.xml"
+    if refresh:
+        path.unlink(missing_ok=True)
+    about = _obtain(server, f"{server.address}/data/{openml_id}", path, _parse_description)
+    frame, ending = _download_data(server, about, folder)
+    frame = frame.drop(columns=[name for name in about.no_features if name in frame])
+    target = about.target if about.target in frame else None
+    origin = f"OpenML dataset {openml_id} ({ending})"
+    return OpenMLTable(frame, target, openml_id, about.version, origin)
+
+
+def _download_data(server: _Server, about: _Description, folder: Path) -> tuple[pd.DataFrame, str]:
+    """The table itself and the ending of its file: Parquet, else ARFF, which has a checksum."""
+    path = folder / f"dataset_{folder.name}.pq"
+    if about.parquet_url:
+        try:
+            parse = _checked(lambda content: parse_parquet(content, path))
+            return _obtain(server, about.parquet_url, path, parse), "pq"
+        except (_Fault, OSError) as error:
+            logger.warning("no Parquet file, trying ARFF: %s", _reason(error))
+    path = folder / "dataset.arff"
+    parse = _checked(lambda content: parse_arff(content, path), about.arff_md5)
+    return _obtain(server, about.arff_url, path, parse), "arff"
+
+
+def _obtain(server: _Server, url: str, path: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
+    """What is in the cache, else at the address; only what can be parsed is used and kept."""
+    if path.is_file():
+        try:
+            return parse(path.read_bytes())
+        except _Fault as error:
+            logger.warning("%s is discarded: %s", path, _reason(error))
+    content = server.get(url)
+    parsed = parse(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Other processes may use the same cache: each writes a file of its own, then swaps it in.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
     finally:
-        setattr(requests.Session, "request", plain_request)  # noqa: B010
-        setattr(minio, "Minio", plain_minio)  # noqa: B010
+        temporary.unlink(missing_ok=True)
+    return parsed
 
 
-def _worth_retrying(error: Exception) -> bool:
-    """Whether the same request may succeed later: faults of the network, the server, the file."""
-    if isinstance(error, OpenMLServerNoResult | OpenMLPrivateDatasetError | RuntimeError):
-        return False
-    if isinstance(error, OpenMLServerException):
-        return error.code == openml._api_calls.DATABASE_CONNECTION_ERRCODE
-    status = re.search(r"Status code: (\d+)", str(error))
-    return status is None or int(status[1]) >= 500 or int(status[1]) in (408, 429)
+def _checked(
+    parse: Callable[[bytes], pd.DataFrame], md5: str | None = None
+) -> Callable[[bytes], pd.DataFrame]:
+    """A parser for which another checksum and unreadable bytes are faults."""
+
+    def checked(content: bytes) -> pd.DataFrame:
+        if md5 not in (None, hashlib.md5(content, usedforsecurity=False).hexdigest()):
+            raise _Fault("Checksum of the file is not the one that OpenML gives", passing=True)
+        try:
+            return parse(content)
+        except TabpetError as error:
+            raise _Fault(str(error), passing=True) from error
+
+    return checked
+
+
+def _parse_description(content: bytes) -> _Description:
+    try:
+        root = ElementTree.fromstring(content)
+        return _Description(
+            version=int(_text(root, "version") or ""),
+            arff_url=root.findtext("{*}url", "").strip(),
+            arff_md5=_text(root, "md5_checksum"),
+            parquet_url=_text(root, "parquet_url"),
+            target=_text(root, "default_target_attribute"),
+            no_features=[
+                (element.text or "").strip()
+                for tag in ("row_id_attribute", "ignore_attribute")
+                for element in root.iterfind(f"{{*}}{tag}")
+            ],
+        )
+    except (ElementTree.ParseError, ValueError) as error:
+        raise _Fault(f"the answer is not a description of a dataset ({error})", True) from error
+
+
+def _text(element: ElementTree.Element, tag: str) -> str | None:
+    """The text of a child, in whichever namespace; None where it is absent or empty."""
+    return element.findtext(f"{{*}}{tag}", "").strip() or None
 
 
 def _reason(error: Exception) -> str:
-    """One line that says what went wrong."""
+    """One line that says what went wrong; addresses can hold the user's key and stay out."""
     if isinstance(error, requests.exceptions.Timeout):
         return "the server did not answer in time"
     if isinstance(
@@ -170,8 +246,7 @@ def _reason(error: Exception) -> str:
         requests.exceptions.ConnectionError | requests.exceptions.ChunkedEncodingError,
     ):
         return "the connection failed or was dropped"
-    status = re.search(r"Status code: (\d+)", str(error))
-    if status:
-        return f"the server answered with HTTP status {status[1]}"
+    if isinstance(error, requests.exceptions.RequestException):
+        return f"the request failed ({type(error).__name__})"
     text = " ".join(str(error).split())
     return text if len(text) < 300 else text[:300] + "..."

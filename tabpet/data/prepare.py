@@ -8,7 +8,7 @@ learned from training rows and applied to the others.
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -66,6 +66,7 @@ class SplitInfo(BaseModel):
     rows: dict[str, int]  # part -> rows
     rows_dropped: dict[str, int]  # part -> rows with missing numbers that were removed
     warnings: list[str]
+    prepare: dict[str, Any]  # the settings it was made with
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
         rows=rows,
         rows_dropped={name: int(((part == name) & ~keep).sum()) for name in PARTS},
         warnings=warnings,
+        prepare=settings.model_dump(mode="json"),
     )
     return Split(frame, info)
 

@@ -39,11 +39,17 @@ def read_table(path: Path) -> pd.DataFrame:
             f"{path}: files ending in {path.suffix or 'nothing'!r} can't be read. "
             f"Use one of {', '.join(readers)}."
         )
-    frame = readers[path.suffix.lower()](path)
-    frame.columns = pd.Index(_clean_names(frame.columns), dtype=object)
-    if frame.empty:
-        raise TabpetError(f"{path} has no rows or no columns.")
-    return frame
+    return _tidy(readers[path.suffix.lower()](path), path)
+
+
+def parse_parquet(content: bytes, path: Path) -> pd.DataFrame:
+    """The table in the bytes of a Parquet file; `path` is only named in errors."""
+    return _tidy(_from_parquet(pa.BufferReader(content), path), path)
+
+
+def parse_arff(content: bytes, path: Path) -> pd.DataFrame:
+    """The table in the bytes of an ARFF file; `path` is only named in errors."""
+    return _tidy(_from_arff(content, path), path)
 
 
 def as_convention(column: pd.Series) -> pd.Series:
@@ -113,6 +119,14 @@ def _level_order(value: object) -> tuple[bool, float, str]:
         return (True, 0.0, text)
 
 
+def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """A table as it was read, with clean names and something in it."""
+    frame.columns = pd.Index(_clean_names(frame.columns), dtype=object)
+    if frame.empty:
+        raise TabpetError(f"{path} has no rows or no columns.")
+    return frame
+
+
 def _clean_names(names: Iterable[object]) -> list[str]:
     """Column names as text without a byte-order mark; empty ones are numbered."""
     cleaned = [
@@ -145,6 +159,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
                 keep_default_na=False,
                 na_values=MISSING_TOKENS,
                 low_memory=False,
+                float_precision="round_trip",  # the number that Parquet and ARFF would give
             )
     except UnicodeDecodeError:
         raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
@@ -157,9 +172,13 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
+    return _from_parquet(path, path)
+
+
+def _from_parquet(source: Path | pa.BufferReader, path: Path) -> pd.DataFrame:
     try:
         # Without pandas' metadata every stored column is a column, also one that was an index.
-        frame = pq.ParquetFile(path).read().to_pandas(ignore_metadata=True)
+        frame = pq.ParquetFile(source).read().to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
         raise TabpetError(
             f"{path} is not a readable Parquet file ({error}). Copy or download it again."
@@ -169,11 +188,10 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_arff(path: Path) -> pd.DataFrame:
-    return parse_arff(path.read_bytes(), path)
+    return _from_arff(path.read_bytes(), path)
 
 
-def parse_arff(content: bytes, path: Path) -> pd.DataFrame:
-    """The table in the bytes of an ARFF file; `path` is only named in errors."""
+def _from_arff(content: bytes, path: Path) -> pd.DataFrame:
     try:
         text = content.decode("utf-8-sig")
         # liac-arff cuts the decimals of INTEGER columns, and files do have them.

@@ -72,6 +72,11 @@ class Encoding:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, metadata: dict[str, Any]) -> "Encoding":
         """The encoding that `to_frame` and `to_metadata` describe."""
+        if "graph_state" not in metadata:
+            raise TabpetError(
+                "the encoding's description does not say how its graph ended: it was made by an "
+                "earlier version. Delete it and run again."
+            )
         return cls(
             features=tuple(frame["feature"]),
             values=frame.drop(columns="feature").to_numpy(dtype=np.float64),

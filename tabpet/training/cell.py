@@ -103,7 +103,13 @@ def run_cell(
         encoding = load_encoding(cell, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
         done = journal.load(provenance)  # which may have further alphas, of earlier grids
-        if missing := _missing(alphas, done):
+        missing = _missing(alphas, done)
+        if len(missing) < len(alphas):
+            logger.info(
+                "%d of %d alphas were trained before with these settings and inputs",
+                *(len(alphas) - len(missing), len(alphas)),
+            )
+        if missing:
             done = done.joined_with(_train(cell, missing, split, encoding, row, device, watch))
             journal.save(done)
     except Exception as error:  # a cell that failed is a row that says so, like any other result
@@ -135,13 +141,7 @@ def describe_failure(error: Exception) -> dict[str, str]:
 def _missing(alphas: Sequence[float], done: CellResult) -> tuple[float, ...]:
     """The alphas that are still to be trained."""
     have = [run.alpha for run in done.runs]
-    missing = tuple(alpha for alpha in alphas if alpha not in have)
-    if len(missing) < len(alphas):
-        logger.info(
-            "%d of %d alphas were trained before with these settings and inputs",
-            *(len(alphas) - len(missing), len(alphas)),
-        )
-    return missing
+    return tuple(alpha for alpha in alphas if alpha not in have)
 
 
 def saint_batch_size(n_features: int) -> int:

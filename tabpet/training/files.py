@@ -31,8 +31,6 @@ PREDICTIONS = {
     "truth": "float64",
     "predicted": "float64",
 }
-# What a member with one of these statuses gave is kept; all others are tried again.
-_KEPT = ("ok", "timeout")
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,7 @@ def _joined(one: pd.DataFrame, other: pd.DataFrame, order: list[str]) -> pd.Data
 
 def write_cell(result: CellResult, run: Path) -> None:
     """Write the files of a cell, the runs last: they say that the others are there."""
+    run.unlink(missing_ok=True)  # until they are, nothing says so
     write_parquet(_typed(result.curves, CURVES), curves_path(run))
     write_parquet(_typed(result.predictions, PREDICTIONS), predictions_path(run))
     write_runs(result.runs, run)
@@ -112,17 +111,10 @@ class Journal:
         kept = [
             run.alpha
             for run in stored.runs
-            if run.alpha is not None and run.provenance == provenance and run.status in _KEPT
+            # One that the time ended is trained again, beside those that join it: on equal terms.
+            if run.alpha is not None and run.provenance == provenance and run.status == "ok"
         ]
         return stored.of_alphas(kept)
-
-    def forget(self, status: str) -> None:
-        """Take out the members that ended with a status, so that they are trained again."""
-        if self.path is None or not self.path.is_file():
-            return
-        stored = read_cell(self.path)
-        kept = [run.alpha for run in stored.runs if run.alpha is not None and run.status != status]
-        self.save(stored.of_alphas(kept))
 
     def save(self, result: CellResult) -> None:
         """Keep a result, whole or not at all."""

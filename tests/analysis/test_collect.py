@@ -17,8 +17,8 @@ from tabpet.config import (
     TrainingSettings,
 )
 from tabpet.errors import TabpetError
-from tabpet.files import write_parquet, write_text
-from tabpet.plan import RunCell, planned_cells, run_settings
+from tabpet.files import write_json, write_parquet, write_text
+from tabpet.plan import RunCell, input_settings, planned_cells, run_settings
 from tabpet.runs import Run, make_provenance, read_runs, runs_frame, write_runs
 
 WINE = CatalogRow(name="wine", path="wine.csv", task="classification", target="y")
@@ -55,6 +55,8 @@ def folder(tmp_path) -> Path:
     for cell in planned_cells(settings, ["wine"]):
         for path in cell.inputs.values():
             write_text(f"content of {path.name}", tmp_path / path)
+        for path, made_with in input_settings(settings, WINE, cell).items():
+            write_json(made_with, tmp_path / path)
         if (cell.model, cell.seed) != ("saint", 2):
             write_run(cell, tmp_path, settings)
     return tmp_path
@@ -117,17 +119,18 @@ def test_a_file_in_the_wrong_place_is_refused(folder):
         read_run_file(wrong)
 
 
-def test_a_broken_file_is_named(folder):
+def test_a_broken_file_is_a_row_that_names_it(folder):
     (folder / RunCell("wine", 42, "saint", "spearman", 1).run).write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(TabpetError, match=r"seed1\.parquet can't be read.*Delete it"):
-        collect(folder)
+    status, reason = outcomes(folder)["saint", 1]
+    assert status == "error" and "seed1.parquet can't be read" in reason and "Delete it" in reason
+    assert outcomes(folder)["xgboost", 1][0] == "ok"
 
 
 def test_an_alpha_twice_is_refused(folder):
     cell = RunCell("wine", 42, "saint", "spearman", 1)
     write_run(cell, folder, settings_of(), alphas=(0.0, 0.0))
     with pytest.raises(TabpetError, match="alpha twice"):
-        collect(folder)
+        read_run_file(folder / cell.run)
 
 
 def test_only_run_files_name_a_cell():
@@ -159,6 +162,22 @@ def test_runs_of_other_inputs_are_left_out_and_one_that_is_gone_is_not_compared(
     assert outcomes(folder)["xgboost", 1][0] == "ok"
     (folder / encoding).unlink()
     assert outcomes(folder)["saint", 1][0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("change", "models"),
+    [
+        ({"prepare": {"fractions": [0.5, 0.3, 0.2]}}, {"saint", "xgboost"}),
+        ({"nodes": {"max_rows": 50}}, {"saint"}),
+        ({"encoding": {"k_max": 3}}, {"saint"}),
+    ],
+    ids=["prepare", "nodes", "encoding"],
+)
+def test_runs_from_inputs_of_other_settings_are_left_out(folder, change, models):
+    """Also before those inputs have been made again."""
+    found = outcomes(folder, **change)
+    assert {model for (model, seed), (status, _) in found.items() if status == "outdated"} == models
+    assert "of other settings" in found["saint", 1][1]
 
 
 def test_a_run_without_a_record_of_its_settings_is_left_out(folder):

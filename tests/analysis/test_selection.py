@@ -145,3 +145,18 @@ def test_splits_are_averaged_within_a_dataset():
     assert cell["splits"] == 2
     assert cell["improvement"] == pytest.approx(10)  # the mean of 20 and 0
     assert cell["test"] == pytest.approx(0.5)
+
+
+def test_with_one_seed_per_split_the_spread_is_that_over_splits():
+    tests = {1: (0.5, 0.6), 2: (0.7, 0.9)}  # split and seed: without and with encodings
+    runs = [
+        run(alpha, 0.5, score, seed=split, split=split)
+        for split, pair in tests.items()
+        for alpha, score in zip((0.0, 1.0), pair, strict=True)
+    ]
+    [(_, cell)] = average_splits(choose_alphas(runs_frame(runs))[0]).iterrows()
+    assert cell["base_sd"] == pytest.approx(np.std([0.5, 0.7], ddof=1))
+    assert cell["test_sd"] == pytest.approx(np.std([0.6, 0.9], ddof=1))
+    assert (cell["seeds"], cell["splits"]) == (1, 2)
+    [(_, alone)] = average_splits(choose_alphas(runs_frame(runs[:2]))[0]).iterrows()
+    assert np.isnan(alone["base_sd"])

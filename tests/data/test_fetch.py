@@ -6,7 +6,6 @@ import pytest
 
 from tabpet.catalog import CatalogRow
 from tabpet.config import FetchSettings
-from tabpet.data.card import table_hash
 from tabpet.data.fetch import fetch_dataset
 
 
@@ -107,11 +106,3 @@ def test_mismatch_can_be_a_warning(tmp_path, frame):
     )
     _, card = fetch_dataset(row, FetchSettings(on_mismatch="warn"))
     assert any("n_rows: catalog 5, table 12" in warning for warning in card.warnings)
-
-
-def test_hash_depends_on_content_alone(tmp_path, frame):
-    raw, card = fetch(write(tmp_path, frame))
-    raw.to_parquet(tmp_path / "again.parquet")
-    assert table_hash(pd.read_parquet(tmp_path / "again.parquet")) == card.sha256
-    assert table_hash(raw.assign(code=raw["code"] + 1)) != card.sha256
-    assert table_hash(raw.rename(columns={"code": "kode"})) != card.sha256

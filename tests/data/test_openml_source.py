@@ -1,13 +1,16 @@
-"""The real OpenML client against a loopback server, with one fault at a time."""
+"""Downloads against a loopback server that speaks OpenML's API, with one fault at a time."""
 
 import io
+import os
 
 import openml
 import pandas as pd
 import pytest
+import requests
 
 from tabpet.catalog import CatalogRow
 from tabpet.config import FetchSettings
+from tabpet.data.card import table_hash
 from tabpet.data.fetch import fetch_dataset
 from tabpet.data.openml_source import download
 from tabpet.data.readers import as_convention
@@ -132,6 +135,60 @@ def test_unreadable_parquet_falls_back_to_arff(server):
     assert server.hits["arff"] == 1
 
 
+def test_parquet_server_that_is_gone_falls_back_to_arff(server, tmp_path):
+    if server.kind == "arff":
+        pytest.skip("no Parquet offered")
+    description = server._description().replace(f"{server.root}/datasets", "http://127.0.0.1:1/d")
+    server._description = lambda: description
+    pd.testing.assert_frame_equal(fetch(server, attempts=1), EXPECTED)
+
+
+def test_page_of_a_portal_is_not_kept_as_a_description(server, tmp_path):
+    right = server._description
+    server._description = lambda: "<html><body>Please log in<br></body></html>"
+    with pytest.raises(TabpetError, match="not a description of a dataset"):
+        fetch(server)
+    assert server.hits["description"] == 3
+    server._description = right
+    pd.testing.assert_frame_equal(fetch(server, attempts=1), EXPECTED)
+
+
+def test_nothing_of_the_process_is_changed_while_a_table_is_downloaded(server):
+    def state():
+        return requests.Session.request, dict(os.environ), openml.config.get_config_as_dict()
+
+    before, during, answer = state(), [], server.answer
+    server.answer = lambda path: (during.append(state()), answer(path))[1]
+    fetch(server)
+    assert [*during, state()] == [before] * (len(during) + 1)
+    assert during
+
+
+def test_cache_is_that_of_openmls_own_client(server, tmp_path, monkeypatch):
+    fetch(server)
+    monkeypatch.setattr(openml.config, "server", server.api)
+    before = dict(server.hits)
+    theirs = openml.datasets.get_dataset(server.id, download_data=True)
+    assert dict(server.hits) == before
+    assert theirs.version == 3
+
+
+def test_key_goes_to_openml_alone_and_into_no_message(server, monkeypatch):
+    monkeypatch.setattr(openml.config, "apikey", "my-key")
+    elsewhere = OpenMLServer(ARFF, server.parquet)
+    try:
+        server.files = elsewhere.root
+        fetch(server)
+        assert server.asked == [f"/api/v1/xml/data/{server.id}?api_key=my-key"]
+        assert elsewhere.asked
+        assert not [path for path in elsewhere.asked if "my-key" in path]
+        with pytest.raises(TabpetError) as caught:
+            download(99, "toy", 3, settings(server))
+        assert "my-key" not in str(caught.value)
+    finally:
+        elsewhere.close()
+
+
 def test_unknown_id_is_not_retried(server):
     with pytest.raises(TabpetError, match="toy: OpenML has no usable table for id 99"):
         download(99, "toy", 3, settings(server))
@@ -202,4 +259,42 @@ def test_mirror_without_a_version_in_the_catalog(server, tmp_path, monkeypatch):
     assert fetch_dataset(row, settings(server))[1].origin == "toy_v3.parquet"
     EXPECTED.to_parquet(mirror / "toy_v4.parquet")
     with pytest.raises(TabpetError, match="by `version` in the catalog"):
+        fetch_dataset(row, settings(server))
+
+
+def test_content_hash_is_that_of_the_table_in_either_format(server):
+    row = CatalogRow(
+        name="toy", source="openml", openml_id=7, task="classification", sha256=table_hash(EXPECTED)
+    )
+    assert fetch_dataset(row, settings(server))[1].sha256 == row.sha256
+
+
+def test_table_that_changed_at_openml_is_an_error(server):
+    row = CatalogRow(
+        name="toy", source="openml", openml_id=7, version=3, task="classification", sha256="0" * 16
+    )
+    with pytest.raises(TabpetError, match="changed under the same name and version"):
+        fetch_dataset(row, settings(server))
+
+
+def test_hash_of_a_mirrors_copy_binds_the_mirror_and_warns_about_openml(
+    server, tmp_path, monkeypatch
+):
+    row = CatalogRow(
+        name="toy",
+        source="openml",
+        openml_id=7,
+        version=3,
+        target="label",
+        task="classification",
+        sha256="0" * 16,
+        sha256_of="mirror",
+    )
+    _, card = fetch_dataset(row, settings(server))
+    [warning] = [text for text in card.warnings if "sha256" in text]
+    assert card.sha256[:16] in warning
+    assert "not compared with OpenML" in warning
+    EXPECTED.to_parquet(tmp_path / "toy_v3.parquet")
+    monkeypatch.setenv("TABPET_MIRROR", str(tmp_path))
+    with pytest.raises(TabpetError, match="sha256: catalog 0000000000000000, table"):
         fetch_dataset(row, settings(server))

@@ -220,6 +220,13 @@ def sorted_table(task):
     return split_of(frame.sort_values("y", ignore_index=True), "y", task)
 
 
+def saint_cell():
+    """A small SAINT whose predictions are kept."""
+    training = make_cell().training.model_copy(update={"keep_predictions": True})
+    settings = SaintSettings(width=16, n_heads=2)
+    return make_cell(model="saint", model_settings=settings, training=training)
+
+
 def rearranged(split, order):
     """The split with validation and test rows in another order, or fewer of them."""
     return replace(split, frame=pd.concat([split.part("train"), split.frame.loc[order]]))
@@ -229,7 +236,7 @@ def rearranged(split, order):
 def test_saint_scores_do_not_depend_on_the_order_of_scored_rows(task, tmp_path):
     split = sorted_table(task)
     files = write_encoding(split, tmp_path)
-    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    cell = saint_cell()
     scored = split.frame.index[split.frame["part"] != "train"].to_numpy()
     moved = rearranged(split, np.random.default_rng(1).permutation(scored))
     assert moved.part("val")["row"].tolist() != split.part("val")["row"].tolist()
@@ -249,7 +256,7 @@ def test_saint_scores_do_not_depend_on_the_order_of_scored_rows(task, tmp_path):
 def test_saint_predicts_test_rows_the_same_when_others_are_left_out(tmp_path):
     split = sorted_table("regression")
     files = write_encoding(split, tmp_path)
-    cell = make_cell(model="saint", model_settings=SaintSettings(width=16, n_heads=2))
+    cell = saint_cell()
     val = split.frame.index[split.frame["part"] == "val"]
     test = split.frame.index[split.frame["part"] == "test"]
     few = rearranged(split, np.concatenate([val, test[::7]]))
@@ -461,3 +468,33 @@ def test_alphas_that_fit_are_kept_for_the_next_try(split, encoding, monkeypatch,
     mended = run_cell(make_cell(), split, encoding, progress=seen.append, **options).runs
     assert [run.status for run in mended] == ["ok"] * 3
     assert {snapshot.members for snapshot in seen} == {1}
+
+
+def test_members_that_the_time_ended_are_trained_again_beside_an_added_one(
+    split, encoding, tmp_path
+):
+    journal = Journal(tmp_path / "journal.parquet")
+    options = {"device": CPU, "journal": journal, "provenance": PROVENANCE}
+    short = make_cell().training.model_copy(update={"max_seconds": 1e-9})
+    first = run_cell(make_cell(training=short), split, encoding, **options).runs
+    assert {run.status for run in first} == {"timeout"}
+    seen = []
+    more = make_cell(alphas=(0.5, 1, 2))
+    runs = run_cell(more, split, encoding, progress=seen.append, **options).runs
+    assert {run.status for run in runs} == {"ok"} and seen[0].members == 4
+
+
+def test_a_journal_that_was_being_written_is_not_used(split, encoding, tmp_path, monkeypatch):
+    journal = Journal(tmp_path / "journal.parquet")
+    training = make_cell().training.model_copy(update={"keep_predictions": True})
+    options = {"device": CPU, "provenance": PROVENANCE, "journal": journal}
+    run_cell(make_cell(training=training), split, encoding, **options)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    other = {**PROVENANCE, "inputs": {"split": "cd"}}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("tabpet.training.files.write_runs", killed)
+        run_cell(make_cell(training=training), split, encoding, **{**options, "provenance": other})
+    assert journal.load(PROVENANCE).runs == [] and journal.load(other).runs == []

@@ -115,7 +115,8 @@ def test_a_killed_job_leaves_nothing_half_written_and_the_next_run_repairs_it(wo
         catalogs=["mine.csv"], datasets=["toy"], fetch={"server": server.api, "timeout": 60}
     )
     target = "results/data/toy/card.json"
-    arguments = [target, "--configfile", str(workflow.folder / "mine.yaml")]
+    # Without retries, or Snakemake would repair it at once.
+    arguments = [target, "--retries", "0", "--configfile", str(workflow.folder / "mine.yaml")]
     run = subprocess.Popen(
         workflow.command(*arguments),
         env=workflow.environment(),

@@ -1,0 +1,70 @@
+"""The last words of a run: what failed and why, what was cut short, and what to type next."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tabpet.analysis.collect import collect_runs
+from tabpet.analysis.coverage import job_outcomes
+from tabpet.catalog import CatalogRow
+from tabpet.config import Settings
+from tabpet.state import failures, graph_statuses
+
+_WORDS = {
+    "error": ("ended in an error", "ended in an error"),
+    "oom": ("ran out of memory", "ran out of memory"),
+    "timeout": ("was cut by a time limit", "were cut by a time limit"),
+    "skipped": ("was skipped", "were skipped"),
+    "no graph": ("was skipped without a graph", "were skipped without a graph"),
+    "outdated": ("is of other settings and left out", "are of other settings and left out"),
+}
+_REPEATED = ("error", "oom", "timeout", "outdated")  # by `tabpet retry`
+_SHOWN = 20  # failures that are listed one by one
+
+
+def describe_end(
+    settings: Settings, rows: Sequence[CatalogRow], folder: Path = Path(), config: str = ""
+) -> str:
+    """What a person should know at the end of a run, and type next; empty when all is well.
+
+    `config` is the file that the run was started with, if it is not the default one.
+    """
+    names = [row.name for row in rows]
+    failed = failures(settings, names, folder)
+    counts = Counter(job_outcomes(collect_runs(settings, rows, folder))["outcome"])
+    graphs = list(graph_statuses(settings, names, folder))
+    lines = []
+    if failed:
+        lines.append(f"{len(failed)} job{'' if len(failed) == 1 else 's'} failed:")
+        for one in failed[:_SHOWN]:
+            waiting = f" ({one.cells} cells wait for it)" if one.cells > 1 else ""
+            lines.append(f"  {one.stage.log.stem}, {one.stage.rule}{waiting}: {one.reason}")
+            lines.append(f"    log: {one.stage.log}")
+        lines += _more(failed)
+    ended = [
+        f"{counts[outcome]} {one if counts[outcome] == 1 else several}"
+        for outcome, (one, several) in _WORDS.items()
+        if counts[outcome]
+    ]
+    if ended:
+        lines.append(f"Of {counts.total()} cells, {', '.join(ended)}.")
+    if graphs:
+        lines.append(
+            f"{len(graphs)} graph{' was' if len(graphs) == 1 else 's were'} cut or failed:"
+        )
+        lines += [f"  {path}: {status}, {reason}" for path, status, reason in graphs[:_SHOWN]]
+        lines += _more(graphs)
+    if 0 < counts["missing"] < counts.total():
+        given = f" --configfile {config}" if config else ""
+        lines.append(f"Tables and page of what there is: snakemake partial --cores all{given}")
+    repeat = [status for status in _REPEATED if counts[status]]
+    repeat += [status for _, status, _ in graphs]
+    if repeat:
+        options = "".join(f" --status {status}" for status in dict.fromkeys(repeat))
+        given = f" --config {config}" if config else ""
+        lines.append(f"To repeat these: tabpet retry{options}{given}, then the same snakemake call")
+    return "\n".join(lines)
+
+
+def _more(listed: Sequence[object]) -> list[str]:
+    return [f"  and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
