@@ -23,11 +23,11 @@ class Attention(nn.Module):
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def forward(self, queries: Tensor, x: Tensor) -> Tensor:
-        """What the queries find in (B, tokens, width)."""
+        """Attention of the queries to (B, tokens, width)."""
         q, k, v = self._split(self.q(queries)), self._split(self.k(x)), self._split(self.v(x))
         weights = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, dim=-1)
-        found = self.dropout(weights) @ v
-        return self.out(found.transpose(1, 2).flatten(2))
+        mixed = self.dropout(weights) @ v
+        return self.out(mixed.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
@@ -75,8 +75,8 @@ class PlainTransformer(nn.Module):
         tokens = x[:, :, None] * self.weight + self.bias
         tokens = torch.cat([tokens, self.encoding.expand(len(x), -1, -1)], dim=-1)
         cls = F.pad(self.cls, (0, self.encoding.shape[1])).expand(len(x), 1, -1)
-        found = self.blocks(torch.cat([cls, tokens], dim=1))[:, 0]
-        return self.head(F.relu(self.norm(found)))
+        x = self.blocks(torch.cat([cls, tokens], dim=1))[:, 0]
+        return self.head(F.relu(self.norm(x)))
 
 
 class PlainLoop:

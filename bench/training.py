@@ -240,7 +240,7 @@ def copy_weights(model: Any, plain: PlainTransformer) -> None:
         theirs.weight.data = weight.T.clone() if weight.ndim == 2 else weight.clone()
         theirs.bias.data = ours.bias[0].clone()
 
-    tokens = model.tokens
+    tokens = model.tokenizer
     plain.cls.data, plain.weight.data = tokens.cls[0].clone(), tokens.weight[0].clone()
     plain.bias.data = tokens.bias[0].clone()
     for block, ours in zip(plain.blocks, model.blocks, strict=True):
@@ -252,7 +252,7 @@ def copy_weights(model: Any, plain: PlainTransformer) -> None:
         ):
             layer.weight.data, layer.bias.data = weight.T.clone(), bias.clone()
         copy(attention.out, ours.attention.out)
-        if ours.attention_norm is not None:
+        if block is not plain.blocks[0]:
             copy(block.attention_norm, ours.attention_norm)
         copy(block.ffn_norm, ours.ffn_norm)
         copy(block.first, ours.ffn.first)
@@ -269,7 +269,7 @@ def show_memory(case: str) -> None:
     before = peak_memory()
     started = time.perf_counter()
     job = job_of(shape, 4 * shape.batch, "saint" if case == "saint" else "ft_transformer")
-    with numerics(TrainingSettings(), CPU), bounded_memory(CPU):
+    with numerics(TrainingSettings(), CPU), bounded_memory(None):
         fitted = fit_members(job, ALPHAS[1 : 1 + shape.alphas])
     member = fitted.members[0]
     print(

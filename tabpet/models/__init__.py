@@ -19,7 +19,7 @@ from tabpet.models.saint import Saint
 from tabpet.models.tab_transformer import TabTransformer, shared_width
 from tabpet.models.weights import Members
 
-__all__ = ["Context", "Integration", "Layout", "MemberModel", "build_model", "why_not"]
+__all__ = ["Context", "Integration", "Layout", "MemberModel", "build_model", "unusable_reason"]
 
 Architecture = FTTransformerSettings | SaintSettings | TabTransformerSettings
 _MODELS: dict[ModelName, Callable[..., MemberModel]] = {
@@ -41,7 +41,7 @@ def build_model(
     learn_alpha: bool = False,
 ) -> MemberModel:
     """A model with a member per alpha; without an encoding, tokens have the whole width."""
-    if reason := why_not(name, layout, settings, encoding, integration=integration):
+    if reason := unusable_reason(name, layout, settings, encoding, integration=integration):
         raise TabpetError(reason)
     positions = Positions(
         encoding,
@@ -55,7 +55,7 @@ def build_model(
     return _MODELS[name](Members(len(alphas), seed), layout, settings, positions)
 
 
-def why_not(
+def unusable_reason(
     name: ModelName,
     layout: Layout,
     settings: Architecture,

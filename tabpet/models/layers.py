@@ -1,17 +1,18 @@
 """Layers of several members: tensors are (members, batch, ..., width), weights (members, ...)."""
 
-from collections.abc import Sequence
+import math
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from tabpet.models import kernels
 from tabpet.models.weights import Members
 
 Bias = Literal["uniform", "zero", "none"]
 FFN_FACTOR = 4  # hidden width of a gated feed-forward part, as a multiple of its width
+_WEIGHTS_KEPT = 2**26  # attention weights of a layer and all members, kept for the backward pass
 _WEIGHTS_AT_ONCE = 2**20  # attention weights between tokens and a context, of all members
 
 
@@ -37,16 +38,6 @@ class MemberLinear(nn.Module):
             y = torch.baddbmm(self.bias[:, None], flat, self.weight)
         return y.view(*x.shape[:-1], -1)
 
-    def add_to(self, residual: Tensor, x: Tensor, p: float = 0.0) -> Tensor:
-        """What the layer makes of x, after dropout with probability p, plus the residual."""
-        if self.training and p > 0:
-            return residual + dropout(self(x), p, self.training)
-        flat = x.reshape(x.shape[0], -1, x.shape[-1])
-        y = torch.baddbmm(residual.flatten(1, -2), flat, self.weight)
-        if self.bias is not None:
-            y += self.bias[:, None]
-        return y.view(residual.shape)
-
 
 class MemberLayerNorm(nn.Module):
     """Layer normalisation over the last axis with a scale and a shift per member."""
@@ -58,7 +49,9 @@ class MemberLayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise (members, ..., width)."""
-        return kernels.layer_norm(x, self.weight, self.bias)
+        shape = (len(x), *[1] * (x.ndim - 2), x.shape[-1])
+        normed = F.layer_norm(x, x.shape[-1:])
+        return torch.addcmul(self.bias.view(shape), normed, self.weight.view(shape))
 
 
 class MemberEmbedding(nn.Module):
@@ -72,31 +65,27 @@ class MemberEmbedding(nn.Module):
         starts = torch.tensor((0, *cardinalities[:-1]), dtype=torch.int64).cumsum(0)
         self.register_buffer("offsets", starts)
 
-    def forward(self, codes: Tensor, spare: int = 0) -> Tensor:
-        """(B, features) to (members, B, features, width + spare), with zeros in the spare part."""
-        table = F.pad(self.weight, (0, spare))
-        n_members, n_codes, width = table.shape
+    def forward(self, codes: Tensor) -> Tensor:
+        """(B, features) to (members, B, features, width)."""
+        n_members, n_codes, width = self.weight.shape
         firsts = torch.arange(n_members, device=codes.device) * n_codes
         places = firsts[:, None, None] + (codes + self.offsets)
-        return F.embedding(places, table.view(-1, width))
+        return F.embedding(places, self.weight.view(-1, width))
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Dropout of (members, ...) with one mask for all members."""
-    mask = dropout_mask(x.shape[1:], p, x.device) if training else None
-    return x if mask is None else x * mask
+    return x * dropout_mask(x.shape[1:], p, x.device) if training and p > 0 else x
 
 
-def dropout_mask(shape: Sequence[int], p: float, device: torch.device) -> Tensor | None:
-    """Zeros with probability p, else 1 / (1 - p); nothing where nothing is dropped."""
-    if p == 0:
-        return None
+def dropout_mask(shape: tuple[int, ...], p: float, device: torch.device) -> Tensor:
+    """Zeros with probability p, else 1 / (1 - p)."""
     # Twice as fast as bernoulli_ on a CPU.
-    return torch.rand(tuple(shape), device=device).ge_(p).div_(1 - p)
+    return torch.rand(shape, device=device).ge_(p).div_(1 - p)
 
 
 class Attention(nn.Module):
-    """Multi-head attention per member; all tokens attend, or the first one alone."""
+    """Multi-head attention per member."""
 
     def __init__(
         self,
@@ -117,7 +106,13 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(members, B, tokens, width) to the same shape."""
-        return self.out(self.attend(self.qkv(x)))
+        return self.attend(self.qkv(x))
+
+    def attend(self, qkv: Tensor) -> Tensor:
+        """(members, B, tokens, 3 * inner) to (members, B, tokens, width)."""
+        query, key, value = self._by_head(qkv)
+        mixed = attention(query, key, value, self.dropout if self.training else 0.0)
+        return self.out(mixed.transpose(2, 3).flatten(3))
 
     def keys_values(self, x: Tensor) -> Tensor:
         """(members, B, tokens, width) to (2, members, B, heads, tokens, head_width)."""
@@ -129,54 +124,57 @@ class Attention(nn.Module):
         The context's keys and values are (2, members, B, heads, n, head_width).
         """
         keys, values = context
-        weights = (keys.shape[-2] + 1) * keys.shape[:3].numel()  # of one token in all sequences
-        found = []
+        n_context = keys.shape[-2]
+        weights = (n_context + 1) * keys.shape[:3].numel()  # of one token in all sequences
+        mixed = []
         # Only so many tokens at once: memory is bounded, however large the context.
         for part in self.qkv(x).split(max(1, _WEIGHTS_AT_ONCE // weights), dim=2):
-            q, k, v = self._by_head(part)
-            q = q * self.head_width**-0.5
-            scores = torch.cat([q @ keys.mT, (q * k).sum(dim=-1, keepdim=True)], dim=-1)
-            others, own = torch.softmax(scores, dim=-1).split([keys.shape[-2], 1], dim=-1)
-            found.append((others @ values + own * v).transpose(2, 3).flatten(3))
-        return self.out(torch.cat(found, dim=2))
+            query, key, value = self._by_head(part)
+            query = query * self.head_width**-0.5
+            own_score = (query * key).sum(dim=-1, keepdim=True)
+            scores = torch.cat([query @ keys.mT, own_score], dim=-1)
+            others, own = torch.softmax(scores, dim=-1).split([n_context, 1], dim=-1)
+            mixed.append((others @ values + own * value).transpose(2, 3).flatten(3))
+        return self.out(torch.cat(mixed, dim=2))
 
     def _by_head(self, qkv: Tensor) -> Tensor:
         """(members, B, tokens, 3 * inner) to (3, members, B, heads, tokens, head_width)."""
-        by_head = qkv.view(*qkv.shape[:3], 3, self.n_heads, self.head_width)
-        return by_head.permute(3, 0, 1, 4, 2, 5)
+        return qkv.unflatten(-1, (3, self.n_heads, self.head_width)).permute(3, 0, 1, 4, 2, 5)
 
-    def attend(self, qkv: Tensor) -> Tensor:
-        """What tokens find, from their queries, keys and values, before the output layer."""
-        n_members, batch, tokens, _ = qkv.shape
-        mask = self._mask((batch, self.n_heads, tokens, tokens), qkv.device)
-        qkv = qkv.view(n_members, batch, tokens, 3, self.n_heads, self.head_width)
-        return kernels.attend(qkv, mask)
 
-    def attend_first(self, x: Tensor) -> Tensor:
-        """(members, B, tokens, width) to (members, B, 1, inner width): what the first token finds.
+def attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Tensor:
+    """Attention of (members, B, heads, tokens, head_width); its weights are dropped with p."""
+    attend = _plain_attention if query.is_cpu else _fused_attention
+    return attend(query, key, value, p)
 
-        Keys and values of the other tokens are not needed: q . (x K) is (q K^T) . x, and
-        p (x V) is (p x) V, with a query and a mixture per row instead of a key and a value per
-        token. A bias of keys is the same for all tokens and cancels in the softmax.
-        """
-        n_members, batch, tokens, width = x.shape
-        by_head = (n_members, width, 3, self.n_heads, self.head_width)
-        to_q, to_k, to_v = self.qkv.weight.view(by_head).permute(2, 0, 3, 1, 4)
-        q = x[:, None, :, 0] @ to_q  # (members, heads, B, head_width)
-        bias = None
-        if self.qkv.bias is not None:
-            bias = self.qkv.bias.view(n_members, 3, self.n_heads, 1, self.head_width)
-            q = q + bias[:, 0]
-        asked = (q * self.head_width**-0.5) @ to_k.transpose(-1, -2)  # (members, heads, B, width)
-        mask = self._mask((batch, tokens, self.n_heads), x.device)
-        mixed, sums = kernels.mix(asked.transpose(1, 2), x, mask)
-        found = mixed.transpose(1, 2) @ to_v
-        if bias is not None:
-            found = found + sums.transpose(1, 2)[..., None] * bias[:, 2]
-        return found.transpose(1, 2).reshape(n_members, batch, 1, -1)
 
-    def _mask(self, shape: tuple[int, ...], device: torch.device) -> Tensor | None:
-        return dropout_mask(shape, self.dropout, device) if self.training else None
+def _plain_attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Tensor:
+    """Attention member by member; on a wide table its weights are not kept but computed again."""
+    weights_shape = (*query.shape[1:-1], key.shape[-2])
+    mask = dropout_mask(weights_shape, p, query.device) if p > 0 else None
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        weights = torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, dim=-1)
+        return (weights if mask is None else weights * mask) @ value
+
+    members = zip(query, key, value, strict=True)
+    if len(query) * math.prod(weights_shape) <= _WEIGHTS_KEPT:
+        return torch.stack([attend(*member) for member in members])
+    return torch.stack([checkpoint(attend, *member, use_reentrant=False) for member in members])
+
+
+def _fused_attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Tensor:
+    """torch's own attention, which keeps no weights for the backward pass on a GPU."""
+    if p == 0:
+        rows = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)
+        return F.scaled_dot_product_attention(*rows).unflatten(0, query.shape[:2])
+    devices = [query.device] if query.is_cuda else []
+    mixed = []
+    for place, member in enumerate(zip(query, key, value, strict=True)):
+        # Every member but the last gives its random numbers back: all share a mask.
+        with torch.random.fork_rng(devices, enabled=place < len(query) - 1):
+            mixed.append(F.scaled_dot_product_attention(*member, dropout_p=p))
+    return torch.stack(mixed)
 
 
 class GatedFeedForward(nn.Module):

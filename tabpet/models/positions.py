@@ -72,6 +72,11 @@ class Positions(nn.Module):
         return F.pad(scaled, (self.token_width, 0))
 
 
+def add_positions(tokens: Tensor, positions: Tensor) -> Tensor:
+    """Tokens (members, B, tokens, own width) padded to the whole width, plus their encodings."""
+    return F.pad(tokens, (0, positions.shape[-1] - tokens.shape[-1])) + positions[:, None]
+
+
 def rows_by_name(encoding: Encoding | None, features: Sequence[str]) -> Tensor:
     """The encoding's rows in the order of the tokens, (features, d_pe)."""
     if encoding is None:

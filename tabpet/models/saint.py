@@ -9,20 +9,57 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tabpet.config import SaintSettings
 from tabpet.models.context import Context
-from tabpet.models.layers import Attention, GatedFeedForward, MemberLayerNorm, MemberLinear
+from tabpet.models.layers import (
+    Attention,
+    GatedFeedForward,
+    MemberEmbedding,
+    MemberLayerNorm,
+    MemberLinear,
+)
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
-from tabpet.models.positions import Positions
-from tabpet.models.tokens import MlpTokens
+from tabpet.models.positions import Positions, add_positions
 from tabpet.models.weights import Members
 
+TOKENIZER_HIDDEN = 100
 COLUMN_HEAD_WIDTH = 16
 ROW_HEAD_WIDTH = 64
 HEAD_HIDDEN = 1000
+
+
+class Tokenizer(nn.Module):
+    """CLS, an MLP per continuous feature, embeddings, each with its feature's encoding."""
+
+    def __init__(self, members: Members, layout: Layout, width: int) -> None:
+        super().__init__()
+        n_numeric, bound = len(layout.numeric), TOKENIZER_HIDDEN**-0.5
+        self.cls = members.normal(1, width, std=1.0)
+        self.embedding: MemberEmbedding | None = None
+        self.numeric = n_numeric > 0
+        if self.numeric:
+            self.first = members.uniform(n_numeric, 1, TOKENIZER_HIDDEN, bound=1.0)
+            self.first_bias = members.uniform(n_numeric, 1, TOKENIZER_HIDDEN, bound=1.0)
+            self.second = members.uniform(n_numeric, TOKENIZER_HIDDEN, width, bound=bound)
+            self.second_bias = members.uniform(n_numeric, 1, width, bound=bound)
+        if layout.categorical:
+            table = members.normal(sum(layout.cardinalities), width, std=1.0)
+            self.embedding = MemberEmbedding(table, layout.cardinalities)
+
+    def forward(self, numeric: Tensor, categorical: Tensor, positions: Tensor) -> Tensor:
+        """(B, n_numeric), (B, n_categorical) to (members, B, 1 + features, width)."""
+        tokens = [self.cls[:, None].expand(-1, len(numeric), -1, -1)]
+        if self.numeric:
+            x = numeric.T[:, :, None]  # (features, B, 1): a product per feature
+            hidden = F.relu(x * self.first + self.first_bias)
+            tokens.append((hidden @ self.second + self.second_bias).transpose(1, 2))
+        if self.embedding is not None:
+            tokens.append(self.embedding(categorical))
+        return add_positions(torch.cat(tokens, dim=2), F.pad(positions, (0, 0, 1, 0)))
 
 
 class Block(nn.Module):
@@ -70,7 +107,7 @@ class Saint(MemberModel):
         row_width = width * (1 + len(layout.features))
         # NOTE[AUTHORS]: the released code makes tokens `width` wide and overwrites their last
         # columns with the encodings; here a token is narrower by them.
-        self.tokens = MlpTokens(members, layout, positions.token_width)
+        self.tokenizer = Tokenizer(members, layout, positions.token_width)
         self.blocks = nn.ModuleList()
         for _ in range(settings.depth):
             self.blocks.append(Block(members, settings, width=width, head_width=COLUMN_HEAD_WIDTH))
@@ -83,36 +120,36 @@ class Saint(MemberModel):
 
         The rows of the batch attend to each other: for training.
         """
-        x = self.tokens(numeric, categorical, self.positions())
+        x = self.tokenizer(numeric, categorical, self.positions())
         for columns, rows in self._pairs():
             x = rows(_side_by_side(columns(x))).view(x.shape)
-        return self._read(x)
+        return self._predict(x)
 
     def given(self, context: Context) -> Callable[[Tensor, Tensor], Tensor]:
         """Scores rows beside a context, whose own rows attend to each other as in training."""
-        x = self.tokens(context.numeric, context.categorical, self.positions())
-        seen = []
+        x = self.tokenizer(context.numeric, context.categorical, self.positions())
+        keys_values = []
         for columns, rows in self._pairs():
             wide = _side_by_side(columns(x))
-            seen.append(rows.keys_values(wide))
+            keys_values.append(rows.keys_values(wide))
             if rows is not self.blocks[-1]:  # behind it, nobody attends to the context
                 x = rows(wide).view(x.shape)
-        return partial(self._score, seen)
+        return partial(self._score, keys_values)
 
-    def _score(self, seen: Sequence[Tensor], numeric: Tensor, categorical: Tensor) -> Tensor:
-        """`forward` for rows that attend to what was seen of a context, block by block."""
-        x = self.tokens(numeric, categorical, self.positions())
-        for (columns, rows), context in zip(self._pairs(), seen, strict=True):
+    def _score(self, keys_values: Sequence[Tensor], numeric: Tensor, categorical: Tensor) -> Tensor:
+        """`forward` for rows that attend to a context's keys and values, block by block."""
+        x = self.tokenizer(numeric, categorical, self.positions())
+        for (columns, rows), context in zip(self._pairs(), keys_values, strict=True):
             x = rows.beside(_side_by_side(columns(x)), context).view(x.shape)
-        return self._read(x)
+        return self._predict(x)
 
     def _pairs(self) -> Iterator[tuple[Block, Block]]:
         """Blocks over columns, each with the block over rows that follows."""
         return zip(self.blocks[::2], self.blocks[1::2], strict=True)  # type: ignore[arg-type]
 
-    def _read(self, x: Tensor) -> Tensor:
+    def _predict(self, x: Tensor) -> Tensor:
         """Outputs from the CLS tokens."""
-        return self.head(torch.relu(self.hidden(x[:, :, 0])))
+        return self.head(F.relu(self.hidden(x[:, :, 0])))
 
 
 def _side_by_side(x: Tensor) -> Tensor:

@@ -11,15 +11,36 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tabpet.config import TabTransformerSettings
-from tabpet.models.layers import Attention, GatedFeedForward, MemberLayerNorm, MemberLinear
+from tabpet.models.layers import (
+    Attention,
+    GatedFeedForward,
+    MemberEmbedding,
+    MemberLayerNorm,
+    MemberLinear,
+)
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
-from tabpet.models.positions import Positions
-from tabpet.models.tokens import ColumnTokens
+from tabpet.models.positions import Positions, add_positions
 from tabpet.models.weights import Members
 
 MLP_FACTORS = (4, 2)
 DYNAMIC_SCALE = 1e-2
+
+
+class ColumnTokenizer(nn.Module):
+    """The embedding of a level beside that of its feature, with the feature's encoding."""
+
+    def __init__(self, members: Members, layout: Layout, width: int, *, shared: int) -> None:
+        super().__init__()
+        # NOTE[AUTHORS]: the package behind the released code holds two more rows, never used.
+        table = members.normal(sum(layout.cardinalities), width - shared, std=1.0)
+        self.embedding = MemberEmbedding(table, layout.cardinalities)
+        self.shared = members.normal(len(layout.categorical), shared, std=0.02)
+
+    def forward(self, categorical: Tensor, positions: Tensor) -> Tensor:
+        """(B, n_categorical) to (members, B, n_categorical, width)."""
+        shared = self.shared[:, None].expand(-1, len(categorical), -1, -1)
+        return add_positions(torch.cat([self.embedding(categorical), shared], dim=-1), positions)
 
 
 class HyperConnection(nn.Module):
@@ -59,7 +80,7 @@ class HyperConnection(nn.Module):
         return scale.view(-1, 1, 1, 1, 1)
 
 
-class Branch(nn.Module):
+class PreNorm(nn.Module):
     """A norm before a layer."""
 
     def __init__(self, members: Members, width: int, layer: nn.Module) -> None:
@@ -97,13 +118,21 @@ class TabTransformer(MemberModel):
         super().__init__(positions)
         width = settings.width
         self.n_streams = settings.residual_streams
-        self.tokens = ColumnTokens(
+        self.tokenizer = ColumnTokenizer(
             members, layout, positions.token_width, shared=shared_width(settings)
         )
         self.blocks = nn.ModuleList()
         for _ in range(settings.depth):
-            for layer in (self._attention(members, settings), self._ffn(members, settings)):
-                branch = Branch(members, width, layer)
+            attention = Attention(
+                members,
+                width,
+                settings.n_heads,
+                settings.head_width,
+                dropout=settings.attention_dropout,
+            )
+            ffn = GatedFeedForward(members, width, dropout=settings.ffn_dropout)
+            for layer in (attention, ffn):
+                branch = PreNorm(members, width, layer)
                 self.blocks.append(
                     HyperConnection(members, width, self.n_streams, branch)
                     if self.n_streams > 1
@@ -115,12 +144,12 @@ class TabTransformer(MemberModel):
         d_in = width * len(layout.categorical) + len(layout.numeric)
         sizes = (d_in, *(factor * d_in for factor in MLP_FACTORS), layout.n_outputs)
         self.mlp = nn.ModuleList(
-            MemberLinear(members, one, other) for one, other in itertools.pairwise(sizes)
+            MemberLinear(members, d_in, d_out) for d_in, d_out in itertools.pairwise(sizes)
         )
 
     def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
         """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
-        tokens = self.tokens(categorical, self.positions())
+        tokens = self.tokenizer(categorical, self.positions())
         streams = tokens.unsqueeze(3).expand(-1, -1, -1, self.n_streams, -1)
         for block in self.blocks:
             streams = block(streams)
@@ -128,22 +157,8 @@ class TabTransformer(MemberModel):
         if self.norm is not None:
             x = torch.cat([x, self.norm(numeric.expand(self.n_members, -1, -1))], dim=-1)
         for layer in self.mlp[:-1]:
-            x = torch.relu(layer(x))
+            x = F.relu(layer(x))
         return self.mlp[-1](x)
-
-    @staticmethod
-    def _attention(members: Members, settings: TabTransformerSettings) -> Attention:
-        return Attention(
-            members,
-            settings.width,
-            settings.n_heads,
-            settings.head_width,
-            dropout=settings.attention_dropout,
-        )
-
-    @staticmethod
-    def _ffn(members: Members, settings: TabTransformerSettings) -> GatedFeedForward:
-        return GatedFeedForward(members, settings.width, dropout=settings.ffn_dropout)
 
 
 def shared_width(settings: TabTransformerSettings) -> int:

@@ -19,7 +19,7 @@ from tabpet.data.prepare import Split
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
-from tabpet.models import Architecture, Layout, build_model, why_not
+from tabpet.models import Architecture, Layout, build_model, unusable_reason
 from tabpet.plan import member_alphas, split_encoding_name
 from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
 from tabpet.training.checkpoint import Checkpoint, fingerprint
@@ -171,7 +171,7 @@ def _train(
     """Train some alphas, unless there is no graph or no such model for this table."""
     training = cell.training
     layout = Layout.of(split.info)
-    reason = why_not(
+    reason = unusable_reason(
         cell.model, layout, cell.model_settings, encoding, integration=training.integration
     )
     if encoding.graph_state == "failed":

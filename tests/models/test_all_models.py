@@ -9,7 +9,7 @@ import torch
 from tabpet.config import SaintSettings, TabTransformerSettings
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
-from tabpet.models import Context, Layout, build_model, why_not
+from tabpet.models import Context, Layout, build_model, unusable_reason
 from tests.models.tables import MODELS, SMALL, encoding_of, layout_of, rows_of, small_model
 
 TABLES = {
@@ -35,12 +35,12 @@ def test_predicts_and_learns_on_every_kind_of_table(name: Any, kind: str | None,
     layout = layout_of(*TABLES[table])
     encoding = encoding_for(layout, kind)
     if name == "tab_transformer" and len(layout.categorical) < 2:
-        reason = why_not(name, layout, SMALL[name], encoding)
+        reason = unusable_reason(name, layout, SMALL[name], encoding)
         assert reason is not None and "at least 2 categorical features" in reason
         with pytest.raises(TabpetError, match=f"the table has {len(layout.categorical)}"):
             small_model(name, layout, encoding)
         return
-    assert why_not(name, layout, SMALL[name], encoding) is None
+    assert unusable_reason(name, layout, SMALL[name], encoding) is None
     # Weights between all pairs of tokens: one member is enough of them.
     alphas = (0.5,) if len(layout.features) > 200 else (0.0, 0.5, 2.0)
     model = small_model(name, layout, encoding, alphas).train()
@@ -169,13 +169,13 @@ def test_too_wide_encodings_are_refused_and_say_how_wide(name: Any):
     fits = encoding_of(layout.features, d_pe=room)
     assert small_model(name, layout, fits)(*rows_of(layout)).isfinite().all()
     wide = encoding_of(layout.features, d_pe=room + 1)
-    reason = why_not(name, layout, SMALL[name], wide)
+    reason = unusable_reason(name, layout, SMALL[name], wide)
     assert reason is not None
     assert f"{room + 1} wide" in reason and f"room for {room}" in reason
     with pytest.raises(TabpetError, match="lower `encoding.k_max`"):
         small_model(name, layout, wide)
     # Added through a projection, any width has room.
-    assert why_not(name, layout, SMALL[name], wide, integration="project") is None
+    assert unusable_reason(name, layout, SMALL[name], wide, integration="project") is None
     assert small_model(name, layout, wide, integration="project")(*rows_of(layout)).ndim == 3
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tabpet.config import FTTransformerSettings
 from tabpet.models import Layout, MemberModel, build_model
-from tabpet.models.tokens import LinearTokens
+from tabpet.models.ft_transformer import FeatureTokenizer
 from tests.models.tables import encoding_of, layout_of, rows_of, small_model
 
 PAPER = FTTransformerSettings()
@@ -31,7 +31,7 @@ def published_of(model: Any, layout: Layout, settings: FTTransformerSettings) ->
         ffn_dropout=settings.ffn_dropout,
         residual_dropout=settings.residual_dropout,
     ).eval()
-    copy_tokens(model.tokens, published, layout)
+    copy_tokens(model.tokenizer, published, layout)
     for ours, block in zip(model.blocks, published.backbone.blocks, strict=True):
         weights = ours.attention.qkv.weight[0].chunk(3, dim=-1)
         biases = ours.attention.qkv.bias[0].chunk(3)
@@ -40,7 +40,7 @@ def published_of(model: Any, layout: Layout, settings: FTTransformerSettings) ->
             fill(layer.weight, weight.T)
             fill(layer.bias, bias)
         copy_layer(block["attention"].W_out, ours.attention.out)
-        if ours.attention_norm is not None:
+        if "attention_normalization" in block:
             copy_norm(block["attention_normalization"], ours.attention_norm)
         copy_norm(block["ffn_normalization"], ours.ffn_norm)
         copy_layer(block["ffn"].linear1, ours.ffn.first)
@@ -50,7 +50,7 @@ def published_of(model: Any, layout: Layout, settings: FTTransformerSettings) ->
     return published
 
 
-def copy_tokens(tokens: LinearTokens, published: Any, layout: Layout) -> None:
+def copy_tokens(tokens: FeatureTokenizer, published: Any, layout: Layout) -> None:
     n_numeric = len(layout.numeric)
     fill(published.cls_embedding.weight, tokens.cls[0, 0])
     if tokens.weight is not None:
@@ -119,10 +119,10 @@ def test_gradients_equal_those_of_the_published_model():
         assert_close(ours.ffn.second.bias.grad[0], theirs["ffn"].linear2.bias.grad)
         assert_close(ours.ffn_norm.weight.grad[0], theirs["ffn_normalization"].weight.grad)
         assert_close(ours.ffn_norm.bias.grad[0], theirs["ffn_normalization"].bias.grad)
-    assert_close(model.tokens.cls.grad[0, 0], published.cls_embedding.weight.grad)
-    assert_close(model.tokens.weight.grad[0], published.cont_embeddings.weight.grad)
+    assert_close(model.tokenizer.cls.grad[0, 0], published.cls_embedding.weight.grad)
+    assert_close(model.tokenizer.weight.grad[0], published.cont_embeddings.weight.grad)
     tables = [one.weight.grad for one in published.cat_embeddings.embeddings]
-    assert_close(model.tokens.embedding.weight.grad[0], torch.cat(tables))
+    assert_close(model.tokenizer.embedding.weight.grad[0], torch.cat(tables))
 
 
 def assert_close(one: Tensor, other: Tensor) -> None:
@@ -163,12 +163,12 @@ def test_permuting_columns_with_their_encodings_leaves_the_output_unchanged():
     moved = small_model("ft_transformer", moved_layout, graph)
     state = model.state_dict()
     features = [*numeric_order, *(3 + i for i in categorical_order)]
-    tables = state["tokens.embedding.weight"].split(layout.cardinalities, dim=1)
-    state["tokens.bias"] = state["tokens.bias"][:, features]
-    state["tokens.weight"] = state["tokens.weight"][:, numeric_order]
-    state["tokens.embedding.weight"] = torch.cat([tables[i] for i in categorical_order], dim=1)
+    tables = state["tokenizer.embedding.weight"].split(layout.cardinalities, dim=1)
+    state["tokenizer.bias"] = state["tokenizer.bias"][:, features]
+    state["tokenizer.weight"] = state["tokenizer.weight"][:, numeric_order]
+    state["tokenizer.embedding.weight"] = torch.cat([tables[i] for i in categorical_order], dim=1)
     # Encodings and offsets are the moved model's own: it must find them by name.
-    own = {"positions.table", "tokens.embedding.offsets"}
+    own = {"positions.table", "tokenizer.embedding.offsets"}
     moved.load_state_dict({key: state[key] for key in state if key not in own}, strict=False)
     numeric, codes = rows_of(layout)
     expected = model(numeric, codes)

@@ -7,8 +7,10 @@ import torch
 
 from tabpet.data.prepare import Feature, SplitInfo, TargetInfo
 from tabpet.models import Layout
+from tabpet.models.ft_transformer import FeatureTokenizer
 from tabpet.models.positions import Positions
-from tabpet.models.tokens import ColumnTokens, LinearTokens, MlpTokens, TokenParts
+from tabpet.models.saint import Tokenizer
+from tabpet.models.tab_transformer import ColumnTokenizer
 from tabpet.models.weights import Members
 from tests.models.tables import encoding_of, layout_of, rows_of
 
@@ -17,12 +19,12 @@ GRAPH = encoding_of(LAYOUT.features)
 VALUES = torch.tensor(GRAPH.values, dtype=torch.float32)
 
 
-@pytest.mark.parametrize("tokens_class", [LinearTokens, MlpTokens])
-def test_the_last_columns_are_alpha_times_the_encoding_and_zeros_for_cls(tokens_class: type):
+@pytest.mark.parametrize("model", ["ft_transformer", "saint"])
+def test_the_last_columns_are_alpha_times_the_encoding_and_zeros_for_cls(model: str):
     positions = Positions(GRAPH, LAYOUT.features, (0.0, 0.5), width=16, seed=1)
-    tokens = tokens_class(Members(2, 1), LAYOUT, positions.token_width)
-    x = tokens(*rows_of(LAYOUT), positions())
-    x = x.join() if isinstance(x, TokenParts) else x
+    start = Members(2, 1), LAYOUT, positions.token_width
+    rows = *rows_of(LAYOUT), positions()
+    x = Tokenizer(*start)(*rows) if model == "saint" else FeatureTokenizer(*start)(*rows).join()
     assert x.shape == (2, 6, 6, 16)
     assert not x[:, :, 0, 12:].any()
     assert not x[0, :, :, 12:].any()
@@ -35,7 +37,7 @@ def test_the_last_columns_are_alpha_times_the_encoding_and_zeros_for_cls(tokens_
 def test_tab_transformer_tokens_are_level_feature_and_encoding():
     categorical = LAYOUT.categorical
     positions = Positions(GRAPH, categorical, (0.5,), width=8, seed=1)
-    tokens = ColumnTokens(Members(1, 1), LAYOUT, positions.token_width, shared=1)
+    tokens = ColumnTokenizer(Members(1, 1), LAYOUT, positions.token_width, shared=1)
     codes = rows_of(LAYOUT)[1]
     x = tokens(codes, positions())[0]
     assert x.shape == (6, 3, 8)

@@ -18,7 +18,7 @@ def plain_saint(
 ) -> Tensor:
     """SAINT as its paper and code define it, for one member, without batching over anything."""
     numeric, codes = rows
-    tokens = plain_tokens(model.tokens, member, layout, alpha * values, numeric, codes)
+    tokens = plain_tokens(model.tokenizer, member, layout, alpha * values, numeric, codes)
     n, count, width = tokens.shape
     x = tokens
     for columns, between in zip(model.blocks[::2], model.blocks[1::2], strict=True):
@@ -33,7 +33,8 @@ def plain_scored(
 ) -> Tensor:
     """One row beside a context: the last of a sequence whose others never see it."""
     tokens = [
-        plain_tokens(model.tokens, member, layout, alpha * values, *rows) for rows in (row, context)
+        plain_tokens(model.tokenizer, member, layout, alpha * values, *rows)
+        for rows in (row, context)
     ]
     [x], others = tokens
     shape = others.shape
@@ -193,7 +194,7 @@ def test_sizes_are_those_of_the_published_code():
     assert rows.attention.qkv.weight.shape == (1, 160, 3 * 4 * 64)
     assert rows.ffn.first.weight.shape == (1, 160, 160 * 8)
     assert rows.ffn.second.weight.shape == (1, 160 * 4, 160)
-    assert model.tokens.first.shape == (1, 2, 1, 100)
+    assert model.tokenizer.first.shape == (1, 2, 1, 100)
     assert model.hidden.weight.shape == (1, 32, 1000)
 
 

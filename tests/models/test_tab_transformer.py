@@ -28,8 +28,8 @@ def published_of(model: Any, layout: Layout, settings: TabTransformerSettings) -
         num_special_tokens=SPECIAL_TOKENS,
         num_residual_streams=settings.residual_streams,
     ).eval()
-    fill(published.category_embed.weight[SPECIAL_TOKENS:], model.tokens.embedding.weight[0])
-    fill(published.shared_category_embed, model.tokens.shared[0])
+    fill(published.category_embed.weight[SPECIAL_TOKENS:], model.tokenizer.embedding.weight[0])
+    fill(published.shared_category_embed, model.tokenizer.shared[0])
     theirs = [one for pair in published.transformer.layers for one in pair]
     for connection, block in zip(theirs, model.blocks, strict=True):
         if settings.residual_streams > 1:

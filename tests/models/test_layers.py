@@ -1,0 +1,115 @@
+"""Layers with a member axis against their plain formulas, in values and in gradients."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tabpet.models import layers
+from tabpet.models.ft_transformer import CLSAttention, Tokens
+from tabpet.models.layers import Attention, MemberLayerNorm, MemberLinear, attention
+from tabpet.models.weights import Members
+
+SHAPE = (3, 4, 2, 5, 6)  # members, rows, heads, tokens, width of a head
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64, requires_grad=True)
+
+
+def mask_of(*shape: int) -> Tensor:
+    generator = torch.Generator().manual_seed(8)
+    return (torch.rand(*shape, generator=generator) > 0.3).double() / 0.7
+
+
+def plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | float = 1.0) -> Tensor:
+    return (torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) * mask) @ v
+
+
+def assert_same(ours: Tensor, plain: Tensor, *inputs: Tensor) -> None:
+    """Equal values, and equal gradients of a random weighting of them."""
+    torch.testing.assert_close(ours, plain)
+    weighting = normal(*ours.shape, seed=5).detach()
+    gradients = torch.autograd.grad((ours * weighting).sum(), inputs)
+    expected = torch.autograd.grad((plain * weighting).sum(), inputs)
+    for gradient, other in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, other)
+
+
+def test_attention_is_its_formula():
+    q, k, v = (normal(*SHAPE, seed=seed) for seed in range(3))
+    assert_same(attention(q, k, v, 0.0), plain_attention(q, k, v), q, k, v)
+
+
+@pytest.mark.parametrize("kept", [0, 2**30])  # computed again, or kept
+def test_attention_drops_weights_with_one_mask_for_all_members(
+    monkeypatch: pytest.MonkeyPatch, kept: int
+):
+    monkeypatch.setattr(layers, "_WEIGHTS_KEPT", kept)
+    q, k, v = (normal(*SHAPE, seed=seed) for seed in range(3))
+    mask = mask_of(4, 2, 5, 5)
+    monkeypatch.setattr(layers, "dropout_mask", lambda *_: mask)
+    assert_same(attention(q, k, v, 0.3), plain_attention(q, k, v, mask), q, k, v)
+
+
+def test_fused_attention_drops_the_same_weights_of_every_member():
+    # What runs on a GPU: equal members stay equal, whichever of them are there.
+    q, k, v = (
+        normal(1, *SHAPE[1:], seed=seed).detach().expand(SHAPE).requires_grad_()
+        for seed in range(3)
+    )
+    torch.manual_seed(1)
+    together = layers._fused_attention(q, k, v, 0.5)
+    after = torch.rand(1)
+    torch.manual_seed(1)
+    alone = layers._fused_attention(q[:1], k[:1], v[:1], 0.5)
+    assert torch.equal(after, torch.rand(1))  # further draws do not depend on members either
+    for member in together:
+        torch.testing.assert_close(member, alone[0])
+    assert not torch.allclose(together, plain_attention(q, k, v))
+    for gradient in torch.autograd.grad(together.square().sum(), (q, k, v)):
+        torch.testing.assert_close(gradient, gradient[:1].expand(SHAPE))
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_cls_attention_is_that_of_the_first_token(p: float, monkeypatch: pytest.MonkeyPatch):
+    cls = CLSAttention(Members(3, 1), 12, 2, 6, dropout=p, qkv_bias=True).double()
+    assert cls.qkv.bias is not None
+    cls.qkv.bias.data = normal(*cls.qkv.bias.shape).detach()
+    mask = mask_of(4, 5, 2)  # rows, tokens, heads
+    monkeypatch.setattr(layers, "dropout_mask", lambda *_: mask)
+    x = normal(3, 4, 5, 12)
+    q, k, v = cls.qkv(x).view(3, 4, 5, 3, 2, 6).permute(3, 0, 1, 4, 2, 5)
+    plain = plain_attention(q, k, v, mask.mT[:, :, None] if p else 1.0)
+    plain = cls.out(plain.transpose(2, 3).flatten(3))[:, :, :1]
+    assert_same(cls(x), plain, x, *cls.parameters())
+
+
+def test_attention_of_a_context_of_no_rows_is_the_tokens_own_value():
+    layer = Attention(Members(3, 1), 12, 2, 6, dropout=0.0).double()
+    x = normal(3, 4, 5, 12)
+    value = layer.qkv(x)[..., 24:]
+    nothing = x.new_empty(2, 3, 4, 2, 0, 6)
+    torch.testing.assert_close(layer.beside(x, nothing), layer.out(value))
+
+
+def test_a_linear_layer_on_slopes_and_offsets_is_that_on_tokens():
+    layer = MemberLinear(Members(3, 1), 6, 7).double()
+    slope, offset, embedded = normal(3, 5, 6), normal(3, 5, 6, seed=1), normal(3, 4, 2, 6, seed=2)
+    tokens = Tokens(normal(4, 5).detach(), slope, offset, embedded)
+    inputs = (slope, offset, embedded, *layer.parameters())
+    assert_same(tokens.through(layer).join(), layer(tokens.join()), *inputs)
+    numbers = tokens.numbers[:, :, None]
+    plain = torch.cat([numbers * slope[:, None] + offset[:, None], embedded], dim=2)
+    assert_same(tokens.join(), plain, slope, offset, embedded)
+
+
+def test_a_norm_is_that_of_each_member():
+    norm = MemberLayerNorm(Members(3, 1), 6).double()
+    with torch.no_grad():
+        norm.weight += normal(3, 6)
+        norm.bias += normal(3, 6, seed=1)
+    x = normal(3, 4, 5, 6)
+    plain = torch.stack([F.layer_norm(x[m], (6,), norm.weight[m], norm.bias[m]) for m in range(3)])
+    assert_same(norm(x), plain, x, *norm.parameters())
