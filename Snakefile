@@ -14,7 +14,8 @@ report: "report/workflow.rst"
 
 
 onstart:
-    calm_scheduler(workflow.scheduler)
+    if workflow.local_exec:  # cores are the limit; one of starts per second only costs a core
+        workflow.scheduler.job_rate_limiter = None
     export_retries(workflow.execution_settings.retries)
 
 

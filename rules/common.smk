@@ -20,7 +20,7 @@ from tabpet.plan import (
 )
 from tabpet.resources import training_megabytes, training_minutes
 from tabpet.state import describe_end, recorded_alphas
-from tabpet.workflow import calm_scheduler, export_environment, export_retries
+from tabpet.workflow import export_environment, export_retries
 
 
 def find_catalog(path):
