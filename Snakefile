@@ -14,7 +14,8 @@ report: "report/workflow.rst"
 
 
 onstart:
-    if workflow.local_exec:  # cores are the limit; one of starts per second only costs a core
+    # On one machine cores are the limit; that of starts per second only costs one of them.
+    if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
     export_retries(workflow.execution_settings.retries)
 

@@ -226,5 +226,5 @@ def test_error_of_a_small_residual_passes_to_those_regressed_on_it():
 
 def test_margins_are_small():
     _, steps = watched_search(standardised(linear_sem(500, 12, seed=0)))
-    assert max(step.margins.max() for step in steps) < 1e-11
+    assert max(step.margins.max() for step in steps) < 1e-9
     assert all(len(step.finalists) == 1 for step in steps)

@@ -25,8 +25,8 @@ _DETERMINED = 1e-10
 # "Rounding": error of a standardised column, here and in lingam together, in units of 2^-53. The
 # first is for standardising, residuals of pairs and means, the second for each regression before.
 _UNIT = 2.0**-53
-_UNITS_OF_A_LEAD = 256
-_UNITS_OF_A_REGRESSION = 16
+_UNITS_OF_A_LEAD = 512
+_UNITS_OF_A_REGRESSION = 64
 
 # Pairs of columns are compared in blocks of this size, so that memory stays small.
 _BLOCK_BYTES = 1 << 20
