@@ -21,7 +21,7 @@ from tabpet.plan import (
 )
 from tabpet.resources import training_megabytes, training_minutes
 from tabpet.state import recorded_alphas, state_key
-from tabpet.workflow import calm_scheduler, export_environment, export_retries
+from tabpet.workflow import export_environment, export_retries
 
 
 def find_catalog(path):

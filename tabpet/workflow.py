@@ -5,7 +5,6 @@ import logging
 import os
 import platform
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,27 +60,6 @@ def exported_settings() -> JobSettings:
 def retries_left(attempt: int) -> int:
     """How often a job that is in its `attempt`-th try will be tried again if it fails."""
     return max(0, int(os.environ.get(RETRIES_VARIABLE, "0")) - (attempt - 1))
-
-
-def calm_scheduler(scheduler: Any) -> None:
-    """Let one re-evaluation of Snakemake's queue be planned at a time.
-
-    Snakemake 9 plans another one after every look at the queue, those that were planned included,
-    so looks multiply with finished jobs until they fill a core that the jobs could use.
-    """
-    if not (hasattr(scheduler, "_schedule_reevalutation") and hasattr(scheduler, "_open_jobs")):
-        return  # a version that does it in another way
-    planned = threading.Lock()
-
-    def look() -> None:
-        planned.release()  # first, so that this look can plan the next one
-        scheduler._open_jobs.release()
-
-    def plan_once(delay: float) -> None:
-        if planned.acquire(blocking=False):
-            threading.Timer(delay, look).start()
-
-    scheduler._schedule_reevalutation = plan_once
 
 
 @contextlib.contextmanager
