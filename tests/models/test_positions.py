@@ -112,6 +112,7 @@ def info_of(classes: list[str] | None) -> SplitInfo:
         rows={},
         rows_dropped={},
         warnings=[],
+        prepare={},
     )
 
 
