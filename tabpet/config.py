@@ -347,6 +347,11 @@ class TreeSettings(Section):
         description="What ends a trial's rounds: the validation score, or the validation loss "
         "with the weights of training.",
     )
+    objective: Literal["score", "loss"] = Field(
+        "loss",
+        description="What the search optimises: the validation score, or the validation loss with "
+        "the weights of training; the other one decides between equal trials.",
+    )
     od_pval: float | None = Field(
         None,
         gt=0,

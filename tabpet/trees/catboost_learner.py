@@ -56,9 +56,9 @@ class CatBoostLearner:
         def predict(part: str) -> np.ndarray:
             if self._table.task == "regression":
                 return model.predict(self._parts[part])
-            return model.predict(self._parts[part], prediction_type="Probability").argmax(axis=1)
+            return model.predict(self._parts[part], prediction_type="Probability")
 
-        return score_fit(self._table, predict, model.tree_count_, trained)
+        return score_fit(self._table, predict, self._settings.balanced, model.tree_count_, trained)
 
     def _labelled(self, sample: Sample) -> Pool:
         return self._pool(sample.values, label=sample.target, weight=sample.weight)

@@ -20,6 +20,7 @@ class Fit:
 
     val_score: float
     test_score: float
+    val_loss: float  # weighted like training, whatever stopped it; of numbers, their score
     rounds: int | None = None  # of the kept model
     trained: int | None = None  # until it was stopped
 
@@ -47,11 +48,17 @@ def build_learner(
 def score_fit(
     table: Table,
     predict: Callable[[str], np.ndarray],
+    balanced: bool,
     rounds: int | None = None,
     trained: int | None = None,
 ) -> Fit:
-    """Score a model that predicts a part by its name."""
-    val, test = (table.score(part, predict(part)) for part in ("val", "test"))
+    """Score a model that gives (n, K) probabilities or (n,) numbers for a part by its name."""
+    outputs = {part: predict(part) for part in ("val", "test")}
+    classified = table.task == "classification"
+    val, test = (
+        table.score(part, output.argmax(axis=1) if classified else output)
+        for part, output in outputs.items()
+    )
     if not np.isfinite([val, test]).all():
         raise FloatingPointError(f"scores are not finite: validation {val}, test {test}")
-    return Fit(val, test, rounds, trained)
+    return Fit(val, test, table.loss("val", outputs["val"], balanced), rounds, trained)

@@ -79,4 +79,5 @@ def _fit_linear(table: Table, balanced: bool) -> Fit:
     rows = table.training_rows(balanced)
     weights = {f"{model.steps[-1][0]}__sample_weight": rows.weight}
     model.fit(rows.values, rows.target, **weights)
-    return score_fit(table, lambda part: model.predict(table.values[part]))
+    predict = model.predict if table.task == "regression" else model.predict_proba
+    return score_fit(table, lambda part: predict(table.values[part]), balanced)

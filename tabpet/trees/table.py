@@ -77,6 +77,20 @@ class Table:
             weight = self._balancing_weights(target, target)
         return Sample(self.values["val"][known], target, weight)
 
+    def loss(self, part: str, output: np.ndarray, balanced: bool) -> float:
+        """The loss of a learner's output for one part: cross-entropy with the weights of training.
+
+        Rows of a class without training rows have none. The loss of numbers is their score.
+        """
+        if self.task == "regression":
+            return self.score(part, output)
+        known = np.isin(self.target[part], self.classes)
+        target = self._encode(self.target[part][known])
+        likelihood = output[known, target].astype("float64")
+        smallest = np.finfo(output.dtype).eps  # as in scikit-learn's log_loss
+        weight = self._training_weights(target, balanced)
+        return float(np.average(-np.log(np.clip(likelihood, smallest, 1)), weights=weight))
+
     def decode(self, predicted: np.ndarray) -> np.ndarray:
         """Predictions of a learner in the terms of the split."""
         if self.task == "regression":

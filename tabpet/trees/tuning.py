@@ -29,12 +29,13 @@ from tabpet.trees.table import Table
 logger = logging.getLogger(__name__)
 
 _REPORT_EVERY = 10  # rounds between two looks at the pruner; each is a line in the journal
-_DIRECTIONS: dict[str, Direction] = {"classification": "maximize", "regression": "minimize"}
+_TIE_DIGITS = 9  # equal scores and losses differ in their last bits, by the way they were summed
 _STATES = {TrialState.COMPLETE: "ok", TrialState.PRUNED: "pruned", TrialState.FAIL: "error"}
 _COLUMNS = {
     "number": "int64",
     "state": "string",
-    "value": "float64",
+    "val_score": "float64",
+    "val_loss": "float64",
     "test_score": "float64",
     "seconds": "float64",
     "rounds": "Int64",
@@ -42,6 +43,35 @@ _COLUMNS = {
     "parameters": "string",
     "reason": "string",
 }
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a search optimises, and what decides between trials that are equal in it."""
+
+    label: str  # in the log
+    column: str
+    direction: Direction
+    order: tuple[tuple[str, int], ...]  # columns by which trials are sorted; -1: larger is better
+
+    @classmethod
+    def of(cls, task: str, objective: str) -> "Objective":
+        """The objective `score` or `loss`; of numbers, both are the score."""
+        score, loss = ("val_score", -1), ("val_loss", 1)
+        if task == "regression":
+            return cls(METRICS[task], "val_score", "minimize", (("val_score", 1),))
+        if objective == "score":
+            return cls(METRICS[task], "val_score", "maximize", (score, loss))
+        return cls("loss", "val_loss", "minimize", (loss, score))
+
+    def find_best(self, trials: pd.DataFrame) -> "pd.Series[Any]":
+        """The best trial; of those equal in all columns that with the fewest rounds, the first."""
+        ranks = [self._rank(trial) for _, trial in trials.iterrows()]
+        return trials.iloc[ranks.index(min(ranks))]
+
+    def _rank(self, trial: "pd.Series[Any]") -> tuple[float, ...]:
+        values = [sign * float(f"{trial[name]:.{_TIE_DIGITS}g}") for name, sign in self.order]
+        return (*values, trial["rounds"])
 
 
 @dataclass(frozen=True)
@@ -66,10 +96,10 @@ def tune_trees(
 ) -> tuple[Run, pd.DataFrame]:
     """Search with `settings.trials` trials, those in the journal included.
 
-    Returns the row of the trial with the best validation score, and the trials: their number,
-    state, validation score (`value`), test score (which no choice looks at), seconds, rounds of
-    the kept model and rounds trained, parameters as JSON, and the reason of an error. While there
-    are retries left, what another try may mend is raised; the journal keeps the trials before it.
+    Returns the row of the trial that `settings.objective` likes best, and the trials: their number,
+    state, validation score and loss, test score (which no choice looks at), seconds, rounds of the
+    kept model and rounds trained, parameters as JSON, and the reason of an error. While there are
+    retries left, what another try may mend is raised; the journal keeps the trials before it.
     """
     row = start_row(split, name, TUNED, seed, settings.device, [name, "optuna"], provenance)
     try:
@@ -82,14 +112,13 @@ def tune_trees(
         logger.exception("%s refuses the table", name)
         refused = row(status=failure_status(error), reason=failure_reason(error))
         return refused, _tabulate([])
-    direction = _DIRECTIONS[split.info.task]
     key = make_key(split, name, seed, settings)
-    with open_journal(journal, key, direction) as study:
-        metric = METRICS[split.info.task]
-        cut = Search(study, learner, name, seed, settings, metric, retries_left).run()
+    objective = Objective.of(split.info.task, settings.objective)
+    with open_journal(journal, key, objective.direction) as study:
+        cut = Search(study, learner, name, seed, settings, objective, retries_left).run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
     trials = _tabulate(finished[: settings.trials])
-    return _choose(row, trials, cut, settings, direction), trials
+    return _choose(row, trials, cut, settings, objective), trials
 
 
 def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
@@ -119,12 +148,12 @@ class Search:
         name: str,
         seed: int,
         settings: TreeSettings,
-        metric: str,
+        objective: Objective,
         retries_left: int = 0,
     ) -> None:
         self._retries_left = retries_left
         self._study, self._learner, self._name, self._seed = study, learner, name, seed
-        self._settings, self._metric = settings, metric
+        self._settings, self._objective = settings, objective
         study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
         used = sum(trial.user_attrs["seconds"] for trial in study.get_trials())
         limit = settings.max_seconds
@@ -177,7 +206,7 @@ class Search:
         if watch.pruned:
             self._study.tell(trial, state=TrialState.PRUNED)
         else:
-            self._study.tell(trial, fit.val_score)
+            self._study.tell(trial, getattr(fit, self._objective.column))
         return None
 
     def _log_progress(self, done: int) -> None:
@@ -189,10 +218,11 @@ class Search:
         best = f"{self._study.best_trial.value:.5g}" if complete else "none"
         if self._budget.left is not None:
             left = min(left, self._budget.left)
-        value = f"{last.user_attrs['fit']['val_score']:.5g}" if "fit" in last.user_attrs else "none"
+        fit = last.user_attrs.get("fit")
+        value = f"{fit[self._objective.column]:.5g}" if fit else "none"
         logger.info(
             "trial %d of %d: %s, %s %s, best %s, %.1f s, about %.0f s left",
-            *(done, self._settings.trials, _STATES[last.state], self._metric, value, best),
+            *(done, self._settings.trials, _STATES[last.state], self._objective.label, value, best),
             *(seconds[-1], left),
         )
 
@@ -207,7 +237,7 @@ class _Watch:
         direction: optuna.study.StudyDirection,
     ) -> None:
         self._budget, self._trial = budget, pruned_trial
-        # The pruner compares in the direction of the score.
+        # The pruner compares in the direction of the objective.
         self._sign = -1 if direction == optuna.study.StudyDirection.MAXIMIZE else 1
         self.out_of_time = self.pruned = False
 
@@ -229,7 +259,8 @@ def _tabulate(trials: list[FrozenTrial]) -> pd.DataFrame:
             {
                 "number": trial.number,
                 "state": attributes.get("status", _STATES[trial.state]),
-                "value": fit.get("val_score"),
+                "val_score": fit.get("val_score"),
+                "val_loss": fit.get("val_loss"),
                 "test_score": fit.get("test_score"),
                 "seconds": attributes["seconds"],
                 "rounds": fit.get("rounds"),
@@ -246,7 +277,7 @@ def _choose(
     trials: pd.DataFrame,
     cut: Cut | None,
     settings: TreeSettings,
-    direction: Direction,
+    objective: Objective,
 ) -> Run:
     """The row of the search: its best finished trial, else what the time left of the first.
 
@@ -256,12 +287,11 @@ def _choose(
     finished = trials[trials["state"] == "ok"]
     ended = f"the time ({settings.max_seconds:g} s) was over" if settings.max_seconds else ""
     if not finished.empty:
-        values = finished["value"]
-        best = finished.loc[values.idxmax() if direction == "maximize" else values.idxmin()]
+        best = objective.find_best(finished)
         complete = len(trials) == settings.trials
         return row(
             seconds=spent,
-            val_score=float(best["value"]),
+            val_score=float(best["val_score"]),
             test_score=float(best["test_score"]),
             best_epoch=int(best["rounds"]),
             epochs=int(best["trained"]),

@@ -65,11 +65,12 @@ class XGBoostLearner:
 
         def predict(part: str) -> np.ndarray:
             output = booster.predict(self._parts[part], iteration_range=(0, rounds))
-            if self._table.task == "regression":
+            if self._table.task == "regression" or output.ndim == 2:
                 return output
-            return output.argmax(axis=1) if output.ndim == 2 else (output > 0.5).astype(int)
+            return np.stack([1 - output, output], axis=1)
 
-        return score_fit(self._table, predict, rounds, booster.num_boosted_rounds())
+        trained = booster.num_boosted_rounds()
+        return score_fit(self._table, predict, self._settings.balanced, rounds, trained)
 
     def _labelled(self, sample: Sample) -> xgb.DMatrix:
         matrix = self._matrix(sample.values)

@@ -118,22 +118,54 @@ def test_the_loss_that_stops_is_weighted_like_training(name, labels, balanced):
     fit(name, split, settings, watch, max_depth=3)
     table = Table.from_split(split)
     train, val = table.training_rows(balanced), table.stopping_rows("loss", balanced)
-    probabilities = one_round(name, train, val.values)
+    [probabilities] = staged(name, train, val.values, rounds=1)
     expected = log_loss(val.target, probabilities, sample_weight=val.weight)
     assert watch.errors == [pytest.approx(expected, rel=1e-5)]
 
 
-def one_round(name, train, values):
-    """Probabilities after one round of the library's own classifier."""
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("labels", ["no yes", "a b c"])
+def test_the_round_of_least_loss_is_kept(name, labels, balanced):
+    split = classes(labels=labels, noise=2.0)
+    settings = TreeSettings(rounds=60, patience=60, stopping="loss", balanced=balanced)
+    fitted = fit(name, split, settings, max_depth=3)
+    table = Table.from_split(split)
+    train, val = table.training_rows(balanced), table.stopping_rows("loss", balanced)
+    losses = [
+        log_loss(val.target, probabilities, sample_weight=val.weight)
+        for probabilities in staged(name, train, val.values, rounds=60)
+    ]
+    assert fitted.rounds == np.argmin(losses) + 1 < 60
+    assert fitted.val_loss == pytest.approx(min(losses), rel=1e-5)
+
+
+@pytest.mark.parametrize("stopping", ["score", "loss"])
+def test_the_loss_of_a_fit_is_that_of_its_kept_round(name, stopping):
+    split, watch = classes(labels="a b c", noise=2.0), Recorder()
+    fitted = fit(name, split, TreeSettings(rounds=60, patience=20, stopping=stopping), watch)
+    losses = Recorder()
+    fit(name, split, TreeSettings(rounds=60, patience=60, stopping="loss"), losses)
+    assert fitted.val_loss == pytest.approx(losses.errors[fitted.rounds - 1], rel=1e-5)
+
+
+def test_the_loss_of_numbers_is_their_error(name):
+    fitted = fit(name, numbers(unit=1000))
+    assert fitted.val_loss == fitted.val_score
+
+
+def staged(name, train, values, rounds):
+    """Probabilities after each round of the library's own classifier."""
     if name == "xgboost":
         kinds = {"feature_types": ["q", "q", "c"], "enable_categorical": True}
         model = XGBClassifier(
-            n_estimators=1, learning_rate=0.3, max_depth=3, random_state=1, n_jobs=1, **kinds
+            n_estimators=rounds, learning_rate=0.3, max_depth=3, random_state=1, n_jobs=1, **kinds
         )
         model.fit(train.values, train.target, sample_weight=train.weight)
-        return model.predict_proba(values)
+        return [
+            model.predict_proba(values, iteration_range=(0, end)) for end in range(1, rounds + 1)
+        ]
     model = CatBoostClassifier(
-        iterations=1,
+        iterations=rounds,
         learning_rate=0.3,
         max_depth=3,
         random_seed=1,
@@ -144,7 +176,7 @@ def one_round(name, train, values):
     )
     frames = [pd.DataFrame(part).astype({2: int}) for part in (train.values, values)]
     model.fit(frames[0], train.target, sample_weight=train.weight)
-    return model.predict_proba(frames[1])
+    return list(model.staged_predict_proba(frames[1]))
 
 
 def test_a_p_value_takes_the_place_of_patience_in_catboost(name):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 from sklearn.utils.class_weight import compute_sample_weight
 
 from tabpet.trees.learners import score_fit
@@ -34,6 +35,22 @@ def test_loss_weights_of_validation_rows_are_those_of_training():
         assert {*watched.weight[watched.target == label]} == weights
         assert len(weights) == 1
     np.testing.assert_array_equal(table.stopping_rows("loss", False).weight, 1)
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_the_loss_is_the_weighted_log_loss(balanced):
+    table = Table.from_split(classes(labels="a b c"))
+    rows = table.stopping_rows("loss", balanced)
+    probabilities = np.random.default_rng(0).dirichlet(np.ones(3), len(rows.target))
+    probabilities[0] = np.eye(3)[(rows.target[0] + 1) % 3]  # certain, and wrong
+    expected = log_loss(rows.target, probabilities, sample_weight=rows.weight)
+    assert table.loss("val", probabilities, balanced) == pytest.approx(expected, rel=1e-9)
+
+
+def test_rows_of_an_unknown_class_have_no_loss():
+    whole = Table.from_split(drop_class(classes(labels="a b c"), "train", 1))
+    right = np.eye(2)[np.searchsorted(whole.classes, whole.target["val"]).clip(max=1)]
+    assert whole.loss("val", right, balanced=True) == pytest.approx(0, abs=1e-12)
 
 
 def test_a_class_without_training_rows_is_unknown_to_learners():
@@ -77,4 +94,4 @@ def test_categorical_columns_and_their_levels():
 def test_scores_that_are_not_finite_are_an_error():
     table = Table.from_split(numbers())
     with pytest.raises(FloatingPointError, match="validation nan"):
-        score_fit(table, lambda part: np.full(len(table.target[part]), np.nan))
+        score_fit(table, lambda part: np.full(len(table.target[part]), np.nan), balanced=True)

@@ -18,6 +18,7 @@ from tabpet.trees.tuning import make_key, tune_trees
 from tests.trees.splits import QUICK, classes, codes_only, numbers, prepare
 
 LEARNERS = ("xgboost", "catboost")
+OTHER = {"score": "loss", "loss": "score"}
 FEW = TreeSettings(trials=13, rounds=8, patience=4)  # the last three are drawn by TPE
 
 
@@ -28,8 +29,8 @@ class Stopped(BaseException):
 class FakeLearner:
     """Scores its parameters without a model, tells the watch of its rounds, and may misbehave."""
 
-    def __init__(self, stop_at=None, fail_at=()):
-        self.fits, self.stop_at, self.fail_at = 0, stop_at, fail_at
+    def __init__(self, stop_at=None, fail_at=(), results=()):
+        self.fits, self.stop_at, self.fail_at, self.results = 0, stop_at, fail_at, results
         self.error = RuntimeError("no luck\nin this trial")
 
     def fit(self, parameters, watch):
@@ -42,7 +43,9 @@ class FakeLearner:
                 raise self.error
             if watch(rounds, error):
                 break
-        return Fit(1 - error / 10, 0.5, rounds, rounds)
+        if self.results:
+            return self.results[self.fits - 1]
+        return Fit(1 - error / 10, 0.5, error, rounds, rounds)
 
 
 @pytest.fixture
@@ -79,9 +82,8 @@ def test_the_best_trial_is_the_row(tmp_path, name, split):
     run, trials = search(tmp_path, QUICK, split, name)
     assert list(trials["number"]) == [0, 1, 2, 3]
     assert set(trials["state"]) == {"ok"}
-    values = trials["value"] if split.info.task == "classification" else -trials["value"]
-    best = trials.iloc[int(np.argmax(values))]
-    assert (run.val_score, run.test_score) == (best["value"], best["test_score"])
+    best = trials.iloc[int(np.argmin(trials["val_loss"]))]
+    assert (run.val_score, run.test_score) == (best["val_score"], best["test_score"])
     assert (run.best_epoch, run.epochs) == (best["rounds"], best["trained"])
     assert run.parameters == json.loads(best["parameters"])
     assert run.seconds == pytest.approx(trials["seconds"].sum())
@@ -164,10 +166,15 @@ def test_the_key_holds_what_decides_a_trial_and_no_more():
         make_key(classes(100, noise=0.4), "xgboost", 1, FEW),
         *(
             make_key(split, "xgboost", 1, settings(**change))
-            for change in ({"balanced": False}, {"stopping": "loss"}, {"prune": True})
+            for change in (
+                {"balanced": False},
+                {"stopping": OTHER[FEW.stopping]},
+                {"objective": OTHER[FEW.objective]},
+                {"prune": True},
+            )
         ),
     ]
-    assert len({key, *others}) == 8
+    assert len({key, *others}) == 9
 
 
 def test_a_journal_has_one_writer(tmp_path, fake):
@@ -232,7 +239,7 @@ def test_a_time_that_is_over_inside_a_later_trial_keeps_the_best_finished_one(
     fake()
     run, trials = search(tmp_path, settings(max_seconds=60))
     assert len(trials) == 2
-    assert (run.status, run.val_score) == ("timeout", trials["value"].max())
+    assert (run.status, run.val_score) == ("timeout", trials["val_score"].max())
     assert run.reason == "the time (60 s) was over after 2 of 13 trials"
     monkeypatch.undo()
     rest = fake()
@@ -256,8 +263,8 @@ def test_failed_trials_are_recorded_and_counted(tmp_path, fake):
     failed = trials[trials["state"] == "error"]
     assert list(failed["number"]) == [0, 3]
     assert set(failed["reason"]) == {"RuntimeError: no luck"}
-    assert failed["value"].isna().all()
-    assert trials["value"].max() == run.val_score
+    assert failed["val_score"].isna().all()
+    assert trials["val_score"].max() == run.val_score
     again = fake()
     pd.testing.assert_frame_equal(search(tmp_path)[1], trials)
     assert again.fits == 0
@@ -295,7 +302,7 @@ def test_progress_is_logged(tmp_path, fake, caplog):
     with caplog.at_level(logging.INFO):
         search(tmp_path, settings(trials=2, max_seconds=1000))
     lines = [record.message for record in caplog.records if "trial" in record.message]
-    assert lines[0].startswith("trial 1 of 2: ok, balanced_accuracy ")
+    assert lines[0].startswith("trial 1 of 2: ok, loss ")
     assert ", best " in lines[1]
     assert lines[1].endswith("about 0 s left")
 
@@ -324,3 +331,66 @@ def test_without_tries_a_trial_without_memory_is_recorded_and_can_be_forgotten(t
     _, again = tune_trees(*arguments)
     assert set(again["state"]) == {"ok"} and learner.fits == fits + 1
     assert forget_failed_trials(tmp_path / "nowhere.log") == 0
+
+
+# Validation score, test score, validation loss, rounds of the kept model, rounds trained.
+UNLIKE = [
+    Fit(0.70, 0.1, 0.50, 9, 20),
+    Fit(0.80, 0.2, 0.69, 9, 20),  # the best score, three times over
+    Fit(0.80, 0.3, 0.60, 9, 20),
+    Fit(0.80, 0.4, 0.60, 5, 20),
+    Fit(0.80, 0.5, 0.60, 5, 20),
+    Fit(0.75, 0.6, 0.40, 9, 20),  # the best loss, twice
+    Fit(0.76, 0.7, 0.40, 9, 20),
+]
+
+
+@pytest.mark.parametrize(("objective", "chosen"), [("score", 3), ("loss", 6)])
+def test_trials_are_chosen_by_the_objective_and_ties_by_the_other_then_by_rounds(
+    tmp_path, fake, objective, chosen
+):
+    fake(results=UNLIKE)
+    run, trials = search(tmp_path, settings(trials=len(UNLIKE), objective=objective))
+    best = UNLIKE[chosen]
+    assert (run.val_score, run.test_score) == (best.val_score, best.test_score)
+    assert run.best_epoch == best.rounds
+    assert list(trials["val_loss"]) == [fit.val_loss for fit in UNLIKE]
+    assert list(trials["val_score"]) == [fit.val_score for fit in UNLIKE]
+
+
+def test_equal_scores_are_ties_however_they_were_rounded(tmp_path, fake):
+    # Recalls of 0.1 and 0.2, and 0.3 and 0: the same mean, but not as floating-point numbers.
+    assert 0.1 + 0.2 > 0.3
+    fits = [Fit((0.1 + 0.2) / 2, 0.1, 0.9, 5, 5), Fit(0.3 / 2, 0.2, 0.8, 5, 5)]
+    fake(results=fits)
+    run, _ = search(tmp_path, settings(trials=2, objective="score"))
+    assert run.test_score == 0.2
+
+
+@pytest.mark.parametrize("objective", ["score", "loss"])
+def test_the_sampler_is_told_the_objective(tmp_path, fake, objective):
+    fake(results=UNLIKE)
+    chosen = settings(trials=len(UNLIKE), objective=objective)
+    search(tmp_path, chosen)
+    key = make_key(classes(100), "xgboost", 1, chosen)
+    direction = {"score": "maximize", "loss": "minimize"}[objective]
+    with open_journal(tmp_path / "seed1.log", key, direction) as study:
+        assert study.direction.name.lower() == direction
+        told = [trial.value for trial in study.get_trials()]
+    assert told == [getattr(fit, f"val_{objective}") for fit in UNLIKE]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_objective_of_numbers_is_their_error_either_way(tmp_path, name):
+    by_score, by_loss = (
+        search(
+            tmp_path,
+            QUICK.model_copy(update={"objective": objective}),
+            numbers(),
+            name,
+            journal=f"{objective}.log",
+        )
+        for objective in ("score", "loss")
+    )
+    pd.testing.assert_frame_equal(timeless(by_score[1]), timeless(by_loss[1]))
+    assert by_score[0].parameters == by_loss[0].parameters

@@ -125,7 +125,7 @@ def recorded_seconds(journal) -> list[float]:
 
 
 def best_of(table: pd.DataFrame) -> pd.Series:
-    return table.loc[table["value"].idxmax()]
+    return table.loc[table["val_loss"].idxmin()]
 
 
 def test_changes_run_again_what_they_touch(workflow):
