@@ -53,7 +53,7 @@ def test_a_killed_search_goes_on(workflow):
     assert json.loads(run["parameters"]) == json.loads(best_of(table)["parameters"])
     log = workflow.folder / "results/logs/tune_trees/demo-wine-split42-xgboost-seed1.log"
     assert f"{len(before)} finished trials in the journal" in log.read_text()
-    assert f"trial {trials} of {trials}: ok, balanced_accuracy" in log.read_text()
+    assert f"trial {trials} of {trials}: ok, loss" in log.read_text()
 
     folder = workflow.folder / "results/data/demo-wine"
     split = Split.load(folder / "split42.parquet", folder / "split42.json")
