@@ -22,8 +22,9 @@ PRESETS = sorted((ROOT / "configs").glob("*.yaml"))
 def test_presets_plan_without_data_or_network(workflow, preset):
     plan = workflow.run("--dry-run", configfile=str(preset))
     assert plan.code == 0, plan.text
-    expected = 2 if preset.stem == "smoke" else 50
-    assert plan.jobs["fetch_dataset"] == plan.jobs["prepare_split"] == expected
+    tables, splits = {"smoke": (2, 1), "reference": (22, 3)}.get(preset.stem, (50, 1))
+    assert plan.jobs["fetch_dataset"] == tables
+    assert plan.jobs["prepare_split"] == tables * splits
     per_table = 2 if preset.stem == "smoke" else 5
     assert plan.jobs["estimate_graph"] == per_table * expected
     assert plan.jobs["encode_positions"] == per_table * expected
