@@ -25,9 +25,9 @@ def test_presets_plan_without_data_or_network(workflow, preset):
     tables, splits = {"smoke": (2, 1), "reference": (22, 3)}.get(preset.stem, (50, 1))
     assert plan.jobs["fetch_dataset"] == tables
     assert plan.jobs["prepare_split"] == tables * splits
-    per_table = 2 if preset.stem == "smoke" else 5
-    assert plan.jobs["estimate_graph"] == per_table * expected
-    assert plan.jobs["encode_positions"] == per_table * expected
+    graphs = {"smoke": 2, "reference": 1}.get(preset.stem, 5)
+    assert plan.jobs["estimate_graph"] == graphs * tables * splits
+    assert plan.jobs["encode_positions"] == graphs * tables * splits
 
 
 def test_default_config_is_the_demo_and_the_picture_shows_its_rules(workflow):
