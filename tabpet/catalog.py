@@ -70,10 +70,6 @@ class CatalogRow(BaseModel):
             raise ValueError("`target` is missing: name the column to predict")
         return self
 
-    def batch_size_of(self, model: str) -> int | None:
-        """Rows per training step of a transformer; None leaves it to the model."""
-        return self.batch_size_saint if model == "saint" else self.batch_size
-
     def fetch_fields(self) -> dict[str, Any]:
         """The part of the row that decides what the raw table is, as plain JSON values."""
         return self.model_dump(

@@ -10,18 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
-from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
+from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
+from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_run
 from tabpet.retry import retry
+from tabpet.settings import FetchSettings
+from tabpet.settings.docs import schema_text, settings_table
 from tabpet.state import newer_runs
 from tabpet.training.command import train
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROOT = Path(__file__).resolve().parent.parent
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -36,14 +36,10 @@ def datasets(
     wanted: Annotated[
         list[str] | None, typer.Argument(help="Names or @groups to show; everything by default.")
     ] = None,
-    config: Annotated[
-        Path, typer.Option(help="Config file whose catalogs and mirror are used.")
-    ] = ROOT / "config.yaml",
+    config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
 ) -> None:
     """List the datasets of the catalogs, and whether their tables are already here."""
-    settings = read_settings(config)
-    sheets = [path if path.exists() else ROOT / path for path in settings.catalogs]
-    catalog = read_catalogs(sheets)
+    settings, catalog = read_run(config)
     names = select_datasets(catalog, wanted) if wanted else list(catalog)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset", no_wrap=True)

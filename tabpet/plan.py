@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import CONTROL_KINDS, Settings
 from tabpet.errors import TabpetError
+from tabpet.names import EncodingName
+from tabpet.registry import DEFAULT, GRAPHS, MODELS, TUNED
+from tabpet.settings import Settings
 
-TUNED, DEFAULT = "tuned", "default"  # in the place of an encoding, for learners without tokens
 RULES = {TUNED: "tune_trees", DEFAULT: "fit_reference"}
 RUN_FILE = re.compile(
     r"runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/(?P<encoding>[^/]+)/"
@@ -61,7 +62,7 @@ class RunCell:
     @property
     def graph(self) -> str | None:
         """The graph behind its encoding; None for learners without tokens."""
-        return None if self.encoding in RULES else split_encoding_name(self.encoding)[0]
+        return None if self.encoding in RULES else EncodingName.parse(self.encoding).graph
 
     @property
     def run(self) -> Path:
@@ -125,15 +126,9 @@ class RunCell:
         return Stage(rule, output, Path(f"results/logs/{rule}/{name}.log"))
 
 
-def split_encoding_name(name: str) -> tuple[str, str | None]:
-    """The graph, and the kind of control that is built on it, if it is one."""
-    graph, _, kind = name.rpartition("-")
-    return (graph, kind) if kind in CONTROL_KINDS else (name, None)
-
-
 def member_alphas(encoding: str, alphas: Sequence[float]) -> tuple[float, ...]:
     """The alphas to train: the grid and 0, ascending; a learnable encoding finds its own scale."""
-    grid = (1.0,) if split_encoding_name(encoding)[1] == "learnable" else alphas
+    grid = (1.0,) if EncodingName.parse(encoding).is_trained else alphas
     return tuple(sorted({0.0, *map(float, grid)}))
 
 
@@ -159,19 +154,26 @@ def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str)
     if encoding == TUNED:
         return settings.trees.experiment_fields()
     if encoding == DEFAULT:
-        return settings.trees.used_by(model)  # type: ignore[arg-type]
+        return settings.trees.used_by(model)
     return {
-        "model": getattr(settings.model_settings, model).model_dump(mode="json"),
+        "model": settings.model_settings.of(model).model_dump(mode="json"),
         "training": settings.training.experiment_fields(),
-        "batch_size": row.batch_size_of(model),
+        "batch_size": batch_size(row, model),
     }
 
 
+def batch_size(row: CatalogRow, model: str) -> int | None:
+    """Rows per training step of a transformer; None leaves it to the model."""
+    column = MODELS.find(model).batch_column
+    return None if column is None else getattr(row, column)
+
+
 def graph_settings(settings: Settings, row: CatalogRow, graph: str) -> dict[str, Any]:
-    """The settings of one estimator, with the dataset's own NOTEARS grid where it has one."""
-    chosen = settings.graph_methods.model_dump(mode="json").get(graph, {})
-    if graph == "notears" and row.notears_lambdas:
-        chosen["lambdas"] = list(row.notears_lambdas)
+    """The settings of one estimator, with the dataset's own where its catalog row has some."""
+    chosen = settings.graph_methods.of(graph).model_dump(mode="json")
+    for name, column in GRAPHS.find(graph).from_catalog.items():
+        if values := getattr(row, column):
+            chosen[name] = list(values)
     return chosen
 
 

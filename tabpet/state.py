@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tabpet.config import Settings
-from tabpet.plan import DEFAULT, RunCell, Stage, planned_cells
+from tabpet.plan import RunCell, Stage, planned_cells
+from tabpet.registry import DEFAULT
+from tabpet.settings import Settings
 
 _LINE = re.compile(r"^\d\d:\d\d:\d\d ([A-Z]+) ?(.*)$")
 # A file of every rule that makes one of many.

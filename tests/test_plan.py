@@ -1,7 +1,7 @@
 """The cells of a run."""
 
-from tabpet.config import Settings
 from tabpet.plan import RunCell, describe_differences, planned_cells
+from tabpet.settings import Settings
 
 CONFIG = {"datasets": ["a"], "graphs": ["spearman"], "models": ["saint"], "learners": []}
 

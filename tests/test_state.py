@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from tabpet.catalog import read_catalogs
 from tabpet.cli import app
-from tabpet.config import Settings
 from tabpet.ending import describe_end
 from tabpet.files import write_json, write_text
 from tabpet.plan import RunCell, input_settings, planned_cells, run_settings
 from tabpet.retry import find_repeats, take_back
 from tabpet.runs import Run, make_provenance, read_runs, write_runs
+from tabpet.settings import Settings
 from tabpet.state import last_error, newer_runs, recorded_alphas, state_key
 from tabpet.training.files import CellResult, Journal
 from tests.workflow.conftest import ROOT
@@ -89,9 +89,9 @@ def test_the_end_of_a_run_says_what_failed_and_what_to_type(folder):
     assert "results/graphs/demo-wine/split42/notears.json: timeout, no time" in text
     assert "snakemake partial --cores all" in text
     assert "tabpet retry --status oom --status timeout, then" in text
-    named = describe_end(SETTINGS, ROWS, folder, "mine.yaml")
-    assert "snakemake partial --cores all --configfile mine.yaml" in named
-    assert "--status timeout --config mine.yaml, then" in named
+    named = describe_end(SETTINGS, ROWS, folder, ["mine.yaml", "more.yaml"])
+    assert "snakemake partial --cores all --configfile mine.yaml more.yaml" in named
+    assert "--status timeout --config mine.yaml --config more.yaml, then" in named
 
 
 def test_a_run_that_ended_well_says_nothing(tmp_path):

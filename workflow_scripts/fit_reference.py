@@ -5,10 +5,11 @@ Reads: the prepared split. Writes: the run as Parquet.
 
 from pathlib import Path
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
-from tabpet.plan import DEFAULT, RunCell
+from tabpet.plan import RunCell
+from tabpet.registry import DEFAULT
 from tabpet.runs import make_provenance, write_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.references import fit_reference
 from tabpet.workflow import retries_left, run_job
 

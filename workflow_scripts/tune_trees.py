@@ -6,11 +6,12 @@ run of the best trial and all trials as Parquet; the journal stays, so that a se
 
 from pathlib import Path
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.files import write_parquet
-from tabpet.plan import TUNED, RunCell
+from tabpet.plan import RunCell
+from tabpet.registry import TUNED
 from tabpet.runs import make_provenance, write_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.tuning import tune_trees
 from tabpet.workflow import exported_settings, retries_left, run_job
 

@@ -14,12 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
 from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json
 from tabpet.plan import (
-    DEFAULT,
-    TUNED,
     RunCell,
     describe_differences,
     input_settings,
@@ -27,7 +24,9 @@ from tabpet.plan import (
     planned_cells,
     run_settings,
 )
+from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import Run, read_runs, runs_frame
+from tabpet.settings import Settings
 from tabpet.state import why_missing
 
 RETRY = "`tabpet retry --status outdated` (with the run's --config) has snakemake repeat it"

@@ -11,8 +11,9 @@ import pandas as pd
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, PET, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.names import MODELS, TRANSFORMERS, TREES, encoding_name
 from tabpet.analysis.results import Results
+from tabpet.names import Method
 from tabpet.stats import (
     Answer,
     Comparison,
@@ -348,7 +349,7 @@ def _tree_line(results: Results, model: str) -> str:
     """The main model with encodings against the tuned trees."""
     parts = []
     for tree in TREES:
-        both = scores_of_both(results, f"{model}{PET}", tree)
+        both = scores_of_both(results, str(Method(model, "pet")), tree)
         if len(both):
             wins = sum(
                 win_rate(str(task), rows["test"], rows["test_other"]).wins

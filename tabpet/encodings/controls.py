@@ -1,18 +1,15 @@
 """Controls of the same width as an encoding: no structure, broken structure, or trained."""
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
 from tabpet.encodings.encoding import Encoding
 from tabpet.errors import TabpetError
-
-ControlKind = Literal["random", "shuffled", "learnable"]
-CONTROLS: tuple[ControlKind, ...] = ("random", "shuffled", "learnable")
+from tabpet.registry import CONTROLS, unknown
 
 
-def control(encoding: Encoding, kind: ControlKind, seed: int) -> Encoding:
+def control(encoding: Encoding, kind: str, seed: int) -> Encoding:
     """Build a control on an encoding; rows are drawn in the order of the features' names."""
     order = np.argsort(np.array(encoding.features, dtype=np.str_), kind="stable")
     rng = np.random.default_rng(seed)
@@ -29,7 +26,7 @@ def control(encoding: Encoding, kind: ControlKind, seed: int) -> Encoding:
         drawn = np.zeros_like(drawn)
         note = "learnable: zeros here, drawn and trained with the model"
     else:
-        raise TabpetError(f"control is {kind!r}; allowed are {', '.join(CONTROLS)}")
+        raise TabpetError(f"{unknown('control', kind, CONTROLS)}.")
     values = np.empty_like(drawn)
     values[order] = drawn
     settings = {**encoding.settings, "control": kind, "control_seed": seed}

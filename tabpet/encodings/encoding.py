@@ -18,6 +18,7 @@ from tabpet.graphs.laplacian import (
     laplacian_matrix,
     symmetric_weights,
 )
+from tabpet.registry import CONTROLS
 from tabpet.runs import GraphState
 
 FewNodes = Literal["lower", "repeat"]
@@ -47,6 +48,11 @@ class Encoding:
     def d_pe(self) -> int:
         """Width of the encoding."""
         return self.values.shape[1]
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether its values are weights of the model, and zeros here."""
+        return self.kind in CONTROLS and CONTROLS[self.kind].trained
 
     def to_frame(self) -> pd.DataFrame:
         """A row per feature: feature, pe_1 ... pe_{d_pe}."""

@@ -14,19 +14,23 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tabpet.config import ModelName, TrainingSettings
+from tabpet.clock import Clock
 from tabpet.data.prepare import Split
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
-from tabpet.models import Architecture, Layout, build_model, unusable_reason
-from tabpet.plan import member_alphas, split_encoding_name
+from tabpet.models.build import build_model, unusable_reason
+from tabpet.models.layout import Layout
+from tabpet.names import EncodingName
+from tabpet.plan import member_alphas
+from tabpet.registry import MODELS
 from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
+from tabpet.settings import TrainingSettings
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
 from tabpet.training.files import CellResult, Journal
 from tabpet.training.memory import bounded_memory
-from tabpet.training.progress import Clock, LogProgress, Progress
+from tabpet.training.progress import LogProgress, Progress
 from tabpet.training.seeds import Stream, derive_seed
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
@@ -42,12 +46,12 @@ class Cell:
 
     dataset: str
     split: int
-    model: ModelName
+    model: str
     encoding: str  # a graph's name, or `<graph>-<control>`
     seed: int
     alphas: tuple[float, ...]
-    batch_size: int | None  # None: SAINT's, by the number of features
-    model_settings: Architecture
+    batch_size: int | None  # None: the model's own, by the number of features
+    model_settings: Any
     training: TrainingSettings
 
 
@@ -56,10 +60,10 @@ def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
     encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
     if not np.isfinite(encoding.values).all():
         raise TabpetError(f"{table} has missing or infinite values: encode the graph again.")
-    _, kind = split_encoding_name(cell.encoding)
+    kind = EncodingName.parse(cell.encoding).control
     if kind is None:
         return encoding
-    return control(encoding, kind, derive_seed(cell.seed, "control"))  # type: ignore[arg-type]
+    return control(encoding, kind, derive_seed(cell.seed, "control"))
 
 
 def run_cell(
@@ -144,11 +148,6 @@ def _missing(alphas: Sequence[float], done: CellResult) -> tuple[float, ...]:
     return tuple(alpha for alpha in alphas if alpha not in have)
 
 
-def saint_batch_size(n_features: int) -> int:
-    """Rows per step of SAINT when the catalog gives none (paper, appendix F.2)."""
-    return 256 if n_features <= 100 else 64
-
-
 @dataclass(frozen=True)
 class _Watch:
     """What goes along with training and does not change it."""
@@ -200,7 +199,7 @@ def _train(
         ),
         table=table,
         settings=training,
-        batch_size=cell.batch_size or saint_batch_size(len(layout.features)),
+        batch_size=cell.batch_size or MODELS.find(cell.model).batch_size(len(layout.features)),
         seed=cell.seed,
         device=device,
         clock=watch.clock,

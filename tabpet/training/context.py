@@ -2,7 +2,7 @@
 
 import torch
 
-from tabpet.models import Context
+from tabpet.models.context import Context
 from tabpet.training.seeds import derive_seed
 from tabpet.training.table import Part
 

@@ -1,7 +1,7 @@
 """The rows of tuned trees and plain references in run files."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ def start_row(
     encoding: str,
     seed: int,
     device: str,
-    packages: list[str],
+    packages: Iterable[str],
     provenance: dict[str, Any] | None,
 ) -> Callable[..., Run]:
     """A row that knows what is run; the caller adds how it went."""

@@ -9,17 +9,14 @@ from tabpet.analysis.collect import collect_runs, join_scores, read_run_file
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.results import Results
 from tabpet.catalog import CatalogRow
-from tabpet.config import (
-    FTTransformerSettings,
-    SaintSettings,
-    Settings,
-    TabTransformerSettings,
-    TrainingSettings,
-)
 from tabpet.errors import TabpetError
 from tabpet.files import write_json, write_parquet, write_text
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.saint import SaintSettings
+from tabpet.models.tab_transformer import TabTransformerSettings
 from tabpet.plan import RunCell, input_settings, planned_cells, run_settings
 from tabpet.runs import Run, make_provenance, read_runs, runs_frame, write_runs
+from tabpet.settings import Settings, TrainingSettings
 
 WINE = CatalogRow(name="wine", path="wine.csv", task="classification", target="y")
 CONFIG = {

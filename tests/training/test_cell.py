@@ -8,16 +8,15 @@ import pandas as pd
 import pytest
 import torch
 
-from tabpet.config import (
-    FTTransformerSettings,
-    SaintSettings,
-    TabTransformerSettings,
-    TrainingSettings,
-)
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_json
-from tabpet.plan import member_alphas, split_encoding_name
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.saint import SaintSettings
+from tabpet.models.tab_transformer import TabTransformerSettings
+from tabpet.names import EncodingName
+from tabpet.plan import member_alphas
 from tabpet.runs import read_runs
+from tabpet.settings import TrainingSettings
 from tabpet.training import cell as cells
 from tabpet.training.cell import load_encoding, run_cell, saint_batch_size
 from tabpet.training.checkpoint import Checkpoint
@@ -43,8 +42,8 @@ def encoding(split, tmp_path):
 
 
 def test_names_of_encodings():
-    assert split_encoding_name("spearman") == ("spearman", None)
-    assert split_encoding_name("chow_liu-shuffled") == ("chow_liu", "shuffled")
+    assert EncodingName.parse("spearman") == EncodingName("spearman", None)
+    assert EncodingName.parse("chow_liu-shuffled") == EncodingName("chow_liu", "shuffled")
     assert member_alphas("spearman", [5, 0.5, 1]) == (0.0, 0.5, 1.0, 5.0)
     assert member_alphas("spearman", [0, 2]) == (0.0, 2.0)
     assert member_alphas("spearman-random", [2]) == (0.0, 2.0)

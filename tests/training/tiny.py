@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import FTTransformerSettings, PrepareSettings, TrainingSettings
 from tabpet.data.card import make_card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split, prepare_split
 from tabpet.encodings import encode
 from tabpet.files import write_json, write_parquet
-from tabpet.graphs import estimate_graph
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layout import Layout
+from tabpet.settings import PrepareSettings, TrainingSettings
 from tabpet.training.cell import Cell
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Job

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
 from xgboost import XGBClassifier
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.runs import read_runs, write_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.references import fit_reference
 from tests.trees.splits import QUICK, classes, codes_only, drop_class, numbers, prepare
 

@@ -5,10 +5,10 @@ import pytest
 
 from tabpet.analysis.names import table_files
 from tabpet.catalog import read_catalogs
-from tabpet.config import Settings
 from tabpet.files import write_text
 from tabpet.plan import RunCell, run_settings
 from tabpet.runs import Run, make_provenance, read_runs, write_runs
+from tabpet.settings import Settings
 from tests.workflow.conftest import ROOT, Workflow
 
 ALPHAS = (0.0, 0.5, 2.0)

@@ -2,10 +2,11 @@
 information between binned columns."""
 
 import numpy as np
+from pydantic import Field
 
-from tabpet.config import ChowLiuSettings
-from tabpet.graphs.budget import Budget
-from tabpet.graphs.registry import Estimate, Estimator
+from tabpet.clock import Clock
+from tabpet.entries import Estimate, Estimator
+from tabpet.section import Section
 
 # A value within this many bin widths below an edge lies on the edge: half the digits of a float64,
 # so both sides have room. Standardising moves a value by about 1e-14 bin widths, and by less than
@@ -16,7 +17,13 @@ _ON_EDGE = 1e-8
 _SAME_WEIGHT = 1e-13
 
 
-def estimate_chow_liu(values: np.ndarray, settings: ChowLiuSettings, budget: Budget) -> Estimate:
+class ChowLiuSettings(Section):
+    """Settings of the Chow-Liu tree."""
+
+    bins: int = Field(10, ge=2, description="Equal-width bins per node.")
+
+
+def estimate_chow_liu(values: np.ndarray, settings: ChowLiuSettings, clock: Clock) -> Estimate:
     """Keep the maximum spanning tree of the mutual information, in both directions."""
     information = mutual_information(bin_columns(values, settings.bins), settings.bins)
     tree = maximum_spanning_tree(information)
@@ -93,14 +100,17 @@ def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
 
 
 ESTIMATOR = Estimator(
-    name="chow_liu",
+    key="chow_liu",
+    label="Chow-Liu",
     function=estimate_chow_liu,
     settings=ChowLiuSettings,
     directed=False,
     nonlinear=True,
     tree=True,
     causal=False,
-    cost="n d^2, counting",
+    growth="n d^2, counting",
     citation="Chow and Liu (1968), Approximating discrete probability distributions with "
     "dependence trees, IEEE Transactions on Information Theory 14(3)",
+    cost="instant",
+    order=5,
 )

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tabpet.config import FTTransformerSettings
+from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layers import (
     Attention,
     MemberEmbedding,

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tabpet.config import SaintSettings
 from tabpet.models.context import Context
 from tabpet.models.layers import (
     Attention,
@@ -24,6 +23,7 @@ from tabpet.models.layers import (
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
 from tabpet.models.positions import Positions, add_positions
+from tabpet.models.saint import SaintSettings
 from tabpet.models.weights import Members
 
 TOKENIZER_HIDDEN = 100

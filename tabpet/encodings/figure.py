@@ -1,11 +1,13 @@
-"""A figure per graph: the network of features and the spectrum from which k is chosen."""
+"""A figure per encoding: the network of its graph and the spectrum from which k is chosen."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tabpet.encodings.encoding import Encoding
+from tabpet.encodings.k_selection import HIGH, LOW
 from tabpet.files import replacing
 from tabpet.graphs.graph import Graph
 from tabpet.graphs.laplacian import laplacian_matrix, symmetric_weights
@@ -19,20 +21,9 @@ _MOST_EDGES = 160
 _MOST_LABELS = 30
 _MOST_KAMADA_KAWAI = 200
 _LONGEST_LABEL = 18
-_WINDOW = (0.75, 1.25)  # mid frequencies, which the choice of k leaves out
 
 
-class ChosenEigenvectors(Protocol):
-    """What the figure needs of an encoding."""
-
-    @property
-    def k(self) -> int:
-        """Eigenvectors from each end."""
-
-
-def plot_graph(
-    graph: Graph, encoding: ChosenEigenvectors | None = None, dataset: str = ""
-) -> "Figure":
+def plot_graph(graph: Graph, encoding: Encoding | None = None, dataset: str = "") -> "Figure":
     """Draw the strongest edges between features and the spectrum with the chosen k."""
     from matplotlib.figure import Figure
 
@@ -176,14 +167,14 @@ def _label_features(
     return len(named)
 
 
-def _draw_spectrum(axes: "Axes", graph: Graph, encoding: ChosenEigenvectors | None) -> None:
+def _draw_spectrum(axes: "Axes", graph: Graph, encoding: Encoding | None) -> None:
     """Eigenvalues of the normalized Laplacian; those that count towards the encoding are filled."""
     from matplotlib.ticker import MaxNLocator
 
     weights = symmetric_weights(graph.adjacency)
     values = np.linalg.eigvalsh(laplacian_matrix(weights, "normalized"))
     ranks = np.arange(1, len(values) + 1)
-    axes.axhspan(*_WINDOW, color="0.92", zorder=0, label="left out of the choice of k")
+    axes.axhspan(LOW, HIGH, color="0.92", zorder=0, label="left out of the choice of k")
     size = 22 if len(values) <= 60 else 9
     axes.scatter(ranks, values, s=size, facecolor="white", edgecolor="0.3", linewidth=0.8)
     if encoding is not None and len(values) > 2:
