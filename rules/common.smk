@@ -12,7 +12,7 @@ from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.errors import TabpetError
 from tabpet.names import EncodingName
 from tabpet.plan import (
-    RunCell,
+    Cell,
     graph_settings,
     member_alphas,
     planned_cells,
@@ -108,7 +108,7 @@ def trained_alphas(wildcards):
 
     So one that is taken out of the config is no reason to train, and one that is added is.
     """
-    cell = RunCell(
+    cell = Cell(
         wildcards.dataset,
         int(wildcards.split),
         wildcards.model,

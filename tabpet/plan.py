@@ -6,7 +6,7 @@ this, and so does whatever looks at a run from outside.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class RunCell:
+class Cell:
     """One run file: names as they stand in its path."""
 
     dataset: str
@@ -43,7 +43,7 @@ class RunCell:
     seed: int
 
     @classmethod
-    def parse(cls, path: Path | str) -> "RunCell":
+    def parse(cls, path: Path | str) -> "Cell":
         """The cell that the path of a run file names."""
         match = RUN_FILE.search(Path(path).as_posix())
         if match is None:
@@ -57,7 +57,7 @@ class RunCell:
     @property
     def identity(self) -> dict[str, Any]:
         """The columns of its rows that name the cell."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(Cell)}
 
     @property
     def graph(self) -> str | None:
@@ -132,7 +132,7 @@ def member_alphas(encoding: str, alphas: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({0.0, *map(float, grid)}))
 
 
-def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCell]:
+def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[Cell]:
     """Every cell of some datasets, in the order of the tables."""
     learners: list[tuple[str, str]] = [
         (model, encoding) for model in settings.models for encoding in settings.encodings_of(model)
@@ -142,7 +142,7 @@ def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCe
     for dataset in datasets:
         for model, encoding in learners:
             for split, seed in settings.split_seeds:
-                yield RunCell(dataset, split, model, encoding, seed)
+                yield Cell(dataset, split, model, encoding, seed)
 
 
 def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def graph_settings(settings: Settings, row: CatalogRow, graph: str) -> dict[str,
     return chosen
 
 
-def input_settings(settings: Settings, row: CatalogRow, cell: RunCell) -> dict[Path, dict]:
+def input_settings(settings: Settings, row: CatalogRow, cell: Cell) -> dict[Path, dict]:
     """What the descriptions of a cell's inputs, as far back as the split, should say of how they
     were made."""
     wanted = {cell.inputs["split info"]: {"prepare": settings.prepare.model_dump(mode="json")}}

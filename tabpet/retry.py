@@ -17,7 +17,7 @@ from rich.table import Table
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.errors import TabpetError
 from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_run
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
 from tabpet.registry import TUNED
 from tabpet.settings import Settings
 from tabpet.state import graph_statuses
@@ -30,7 +30,7 @@ console = Console()
 class Repeat:
     """One result that is to be repeated: a cell's, or a graph's description."""
 
-    what: RunCell | Path
+    what: Cell | Path
     status: str
     reason: str
 
@@ -97,7 +97,7 @@ def find_repeats(
     scores = scores.assign(outcome=row_outcomes(scores))
     asked = scores[scores["outcome"].isin(statuses)].drop_duplicates(JOB)
     for line in asked.to_dict("records"):
-        cell = RunCell(**{str(name): line[name] for name in JOB})
+        cell = Cell(**{str(name): line[name] for name in JOB})
         if models is None or cell.model in models:
             reason = "" if line["reason"] is pd.NA else str(line["reason"])
             repeats.append(Repeat(cell, str(line["outcome"]), reason))

@@ -6,7 +6,7 @@ Reads: the prepared split. Writes: the run as Parquet.
 from pathlib import Path
 
 from tabpet.data.prepare import Split
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
 from tabpet.registry import DEFAULT
 from tabpet.runs import make_provenance, write_runs
 from tabpet.settings import TreeSettings
@@ -16,7 +16,7 @@ from tabpet.workflow import retries_left, run_job
 with run_job(snakemake) as log:
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
     name, seed = snakemake.wildcards.reference, int(snakemake.wildcards.seed)
-    cell = RunCell(snakemake.wildcards.dataset, split.info.split, name, DEFAULT, seed)
+    cell = Cell(snakemake.wildcards.dataset, split.info.split, name, DEFAULT, seed)
     run = fit_reference(
         split,
         name,

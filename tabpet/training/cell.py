@@ -22,7 +22,7 @@ from tabpet.files import read_json
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.layout import Layout
 from tabpet.names import EncodingName
-from tabpet.plan import member_alphas
+from tabpet.plan import Cell, member_alphas
 from tabpet.registry import MODELS
 from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
 from tabpet.settings import TrainingSettings
@@ -41,21 +41,16 @@ _NO_EFFECT = {"max_seconds", "checkpoint", "checkpoint_seconds", "keep_predictio
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What is trained: names as they stand in the path of the run, and the settings."""
+class TrainingCell(Cell):
+    """A cell of a transformer, with the settings that it is trained with."""
 
-    dataset: str
-    split: int
-    model: str
-    encoding: str  # a graph's name, or `<graph>-<control>`
-    seed: int
     alphas: tuple[float, ...]
     batch_size: int | None  # None: the model's own, by the number of features
     model_settings: Any
     training: TrainingSettings
 
 
-def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
+def load_encoding(cell: TrainingCell, table: Path, info: Path) -> Encoding:
     """The cell's encoding from the files of its graph; controls are drawn anew for every seed."""
     encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
     if not np.isfinite(encoding.values).all():
@@ -67,7 +62,7 @@ def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
 
 
 def run_cell(
-    cell: Cell,
+    cell: TrainingCell,
     split: Split,
     encoding_files: tuple[Path, Path],
     *,
@@ -159,7 +154,7 @@ class _Watch:
 
 
 def _train(
-    cell: Cell,
+    cell: TrainingCell,
     alphas: tuple[float, ...],
     split: Split,
     encoding: Encoding,
@@ -250,7 +245,7 @@ def describe_run(run: Run) -> str:
     return ", ".join([*words, *filter(None, [run.reason])])
 
 
-def _fingerprint(cell: Cell, table: Table, encoding: Encoding, row: Run) -> str:
+def _fingerprint(cell: TrainingCell, table: Table, encoding: Encoding, row: Run) -> str:
     """The key of all that the result of training depends on."""
     facts: dict[str, Any] = {
         "cell": [cell.dataset, cell.split, cell.model, cell.encoding, cell.seed, cell.batch_size],

@@ -20,7 +20,7 @@ from tabpet.settings import Settings
 
 if TYPE_CHECKING:  # torch is loaded by the functions that need it: other commands stay quick
     from tabpet.runs import Run
-    from tabpet.training.cell import Cell
+    from tabpet.training.cell import TrainingCell
     from tabpet.training.progress import Snapshot
 
 console = Console()
@@ -58,15 +58,15 @@ def _find_cell(
     encoding: str,
     seed: int,
     split: int | None,
-) -> "Cell":
+) -> "TrainingCell":
     """The cell that the arguments name, with its settings; wrong names are errors."""
-    from tabpet.training.cell import Cell
+    from tabpet.training.cell import TrainingCell
 
     MODELS.find(model)
     GRAPHS.find(EncodingName.parse(encoding).graph)
     if select_datasets(catalog, [dataset]) != [dataset]:
         raise TabpetError(f"{dataset} stands for several datasets: name one of them.")
-    return Cell(
+    return TrainingCell(
         dataset=dataset,
         split=settings.splits[0] if split is None else split,
         model=model,
@@ -91,7 +91,7 @@ def _need(files: Sequence[Path], results: Path, config: Sequence[Path]) -> None:
         )
 
 
-def _train(cell: "Cell", files: Sequence[Path], results: Path) -> "list[Run]":
+def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[Run]":
     """Train the cell under a live bar."""
     from tabpet.data.prepare import Split
     from tabpet.training.cell import run_cell

@@ -115,7 +115,7 @@ def tune_trees(
         logger.exception("%s refuses the table", name)
         refused = row(status=failure_status(error), reason=failure_reason(error))
         return refused, _tabulate([])
-    key = make_key(split, learner, seed, settings)
+    key = make_key(split, name, seed, settings)
     objective = Objective.of(split.info.task, settings.objective)
     with open_journal(journal, key, objective.direction) as study:
         cut = Search(study, fitter, learner, seed, settings, objective, retries_left).run()
@@ -124,14 +124,15 @@ def tune_trees(
     return _choose(row, trials, cut, settings, objective), trials
 
 
-def make_key(split: Split, learner: Learner, seed: int, settings: TreeSettings) -> str:
+def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
     """A digest of all that decides a trial; how many there are and how long is no part of it."""
+    learner = LEARNERS.find(name)
     ignored = {"trials", "max_seconds"} | (FIT_SETTINGS - learner.reads)
     rows = pd.util.hash_pandas_object(split.frame, index=False)
     facts = {
         "rows": hashlib.sha256(rows.to_numpy().tobytes()).hexdigest(),
         "info": split.info.model_dump(mode="json"),
-        "learner": learner.key,
+        "learner": name,
         "space": {parameter: asdict(where) for parameter, where in learner.space.items()},
         "fixed": dict(learner.fixed),
         "seed": seed,

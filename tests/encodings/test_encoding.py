@@ -390,5 +390,7 @@ def test_controls_repeat_and_go_with_the_feature(encoding, kind):
 
 
 def test_unknown_control(encoding):
-    with pytest.raises(TabpetError, match="'noise'; allowed are random, shuffled, learnable"):
+    with pytest.raises(
+        TabpetError, match="no control 'noise'; known are: random, shuffled, learnable"
+    ):
         control(encoding, "noise", 0)

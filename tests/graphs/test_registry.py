@@ -1,9 +1,7 @@
 import dataclasses
 import json
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ from tabpet.graphs.graph import Graph
 from tabpet.registry import GRAPHS
 from tabpet.settings import MethodSettings
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table, permuted
+from tests.plugins import guide_modules
 
 ESTIMATORS = GRAPHS.entries
 METHODS = sorted(ESTIMATORS)
@@ -162,12 +161,11 @@ def test_a_table_without_nodes():
 
 
 def test_the_estimator_of_the_guide_works():
-    guide = (Path(__file__).parents[2] / "docs/extending.md").read_text("utf-8")
-    code = re.search(r"```python\n(.*?)```", guide, re.S)[1]
     module: dict = {}
-    exec(code, module)
+    exec(guide_modules()["tabpet_extras/kendall.py"], module)
+    estimator = module["ESTIMATOR"]
     values = matrix_of(linear_sem(60, 4, seed=0)).values
-    estimate = module["ESTIMATOR"].function(values, None, Clock(None))
+    estimate = estimator.function(values, estimator.settings(), Clock())
     expected = abs(kendalltau(values[:, 1], values[:, 3]).statistic)
     assert estimate.adjacency[1, 3] == estimate.adjacency[3, 1] == pytest.approx(expected)
-    assert module["ESTIMATOR"].function(values, None, Clock(0.0)).status == "timeout"
+    assert estimator.function(values, estimator.settings(), Clock(0.0)).status == "timeout"

@@ -11,14 +11,14 @@ import torch
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_json
 from tabpet.models.ft_transformer import FTTransformerSettings
-from tabpet.models.saint import SaintSettings
+from tabpet.models.saint import SaintSettings, batch_size
 from tabpet.models.tab_transformer import TabTransformerSettings
 from tabpet.names import EncodingName
 from tabpet.plan import member_alphas
 from tabpet.runs import read_runs
 from tabpet.settings import TrainingSettings
 from tabpet.training import cell as cells
-from tabpet.training.cell import load_encoding, run_cell, saint_batch_size
+from tabpet.training.cell import load_encoding, run_cell
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.device import numerics
 from tabpet.training.files import (
@@ -327,7 +327,7 @@ def test_checkpoints_stand_beside_the_run_and_fit_only_the_same_cell(split, enco
 
 
 def test_saint_takes_smaller_batches_of_wide_tables():
-    assert [saint_batch_size(n) for n in (1, 100, 101, 300)] == [256, 256, 64, 64]
+    assert [batch_size(n) for n in (1, 100, 101, 300)] == [256, 256, 64, 64]
 
 
 def with_graph_state(encoding, state, reason):

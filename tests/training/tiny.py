@@ -17,7 +17,7 @@ from tabpet.graphs.estimate import estimate_graph
 from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layout import Layout
 from tabpet.settings import PrepareSettings, TrainingSettings
-from tabpet.training.cell import Cell
+from tabpet.training.cell import TrainingCell
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Job
 
@@ -108,7 +108,7 @@ def make_job(split: Split, settings: TrainingSettings = QUICK, **changes) -> Job
     return Job(**{**values, **changes})
 
 
-def make_cell(**changes) -> Cell:
+def make_cell(**changes) -> TrainingCell:
     """A cell of a small FT-Transformer."""
     values = {
         "dataset": "toy",
@@ -121,7 +121,7 @@ def make_cell(**changes) -> Cell:
         "model_settings": FTTransformerSettings(n_layers=1, n_heads=2, width=16),
         "training": TrainingSettings(learning_rate=1e-2, max_epochs=3),
     }
-    return Cell(**{**values, **changes})
+    return TrainingCell(**{**values, **changes})
 
 
 def write_encoding(split: Split, folder: Path) -> tuple[Path, Path]:

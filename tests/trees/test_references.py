@@ -103,7 +103,7 @@ def test_what_another_try_may_mend_is_raised_while_there_are_tries(monkeypatch):
     def short(*arguments):
         raise MemoryError("full")
 
-    monkeypatch.setattr("tabpet.trees.references._fit", short)
+    monkeypatch.setattr("tabpet.trees.references.build_fitter", short)
     with pytest.raises(MemoryError):
         fit_reference(classes(), "linear", 1, QUICK, retries_left=1)
     assert fit_reference(classes(), "linear", 1, QUICK).status == "oom"

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tabpet import registry
+from tabpet.clock import Clock
 from tabpet.errors import TabpetError
 from tabpet.settings import TreeSettings
 from tabpet.trees import tuning
@@ -223,13 +224,10 @@ def test_a_time_that_is_over_in_the_first_round_still_scores_it(tmp_path, name):
 def test_a_time_that_is_over_inside_a_later_trial_keeps_the_best_finished_one(
     tmp_path, fake, monkeypatch
 ):
-    class Countdown:
+    class Countdown(Clock):
         """Time that ends at the 75th look, in the third trial of thirty rounds."""
 
         looks = 75
-
-        def __init__(self, seconds):
-            assert seconds == 60
 
         @property
         def left(self):
