@@ -109,6 +109,13 @@ def select_datasets(
     return [name for name in catalog if name in chosen]
 
 
+def select_dataset(catalog: Mapping[str, CatalogRow], name: str) -> CatalogRow:
+    """The row of one dataset; unknown names, and those of several, are errors."""
+    if select_datasets(catalog, [name]) != [name]:
+        raise TabpetError(f"{name} stands for several datasets: name one of them.")
+    return catalog[name]
+
+
 def _resolve(catalog: Mapping[str, CatalogRow], entries: Iterable[str]) -> set[str]:
     groups: dict[str, set[str]] = {}
     for row in catalog.values():

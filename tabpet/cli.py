@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_datasets
+from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_run
@@ -29,6 +30,7 @@ app = typer.Typer(
 console = Console()
 app.command()(train)
 app.command()(retry)
+app.command()(encoding)
 
 
 @app.command()

@@ -1,12 +1,27 @@
 """Controls of the same width as an encoding: no structure, broken structure, or trained."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tabpet.encodings.encoding import Encoding
 from tabpet.errors import TabpetError
+from tabpet.files import read_json
+from tabpet.names import EncodingName
 from tabpet.registry import CONTROLS, unknown
+from tabpet.seeds import derive_seed
+
+
+def load_encoding(name: EncodingName, seed: int, table: Path, info: Path) -> Encoding:
+    """An encoding from the files of its graph; controls are drawn anew for every seed."""
+    encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
+    if not np.isfinite(encoding.values).all():
+        raise TabpetError(f"{table} has missing or infinite values: encode the graph again.")
+    if name.control is None:
+        return encoding
+    return control(encoding, name.control, derive_seed(seed, "control"))
 
 
 def control(encoding: Encoding, kind: str, seed: int) -> Encoding:

@@ -10,28 +10,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
 from tabpet.clock import Clock
 from tabpet.data.prepare import Split
-from tabpet.encodings import Encoding, control
+from tabpet.encodings import Encoding, load_encoding
 from tabpet.errors import TabpetError
-from tabpet.files import read_json
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.layout import Layout
 from tabpet.names import EncodingName
 from tabpet.plan import Cell, member_alphas
 from tabpet.registry import MODELS
 from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
+from tabpet.seeds import Stream, derive_seed
 from tabpet.settings import TrainingSettings
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
 from tabpet.training.files import CellResult, Journal
 from tabpet.training.memory import bounded_memory
 from tabpet.training.progress import LogProgress, Progress
-from tabpet.training.seeds import Stream, derive_seed
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
@@ -48,17 +46,6 @@ class TrainingCell(Cell):
     batch_size: int | None  # None: the model's own, by the number of features
     model_settings: Any
     training: TrainingSettings
-
-
-def load_encoding(cell: TrainingCell, table: Path, info: Path) -> Encoding:
-    """The cell's encoding from the files of its graph; controls are drawn anew for every seed."""
-    encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
-    if not np.isfinite(encoding.values).all():
-        raise TabpetError(f"{table} has missing or infinite values: encode the graph again.")
-    kind = EncodingName.parse(cell.encoding).control
-    if kind is None:
-        return encoding
-    return control(encoding, kind, derive_seed(cell.seed, "control"))
 
 
 def run_cell(
@@ -99,7 +86,7 @@ def run_cell(
     watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
     done = CellResult([])
     try:
-        encoding = load_encoding(cell, *encoding_files)
+        encoding = load_encoding(EncodingName.parse(cell.encoding), cell.seed, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
         done = journal.load(provenance)  # which may have further alphas, of earlier grids
         missing = _missing(alphas, done)

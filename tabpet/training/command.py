@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from tabpet.catalog import CatalogRow, select_datasets
-from tabpet.errors import TabpetError
+from tabpet.catalog import CatalogRow, select_dataset
 from tabpet.names import EncodingName
-from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_run
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_run, require_files
 from tabpet.plan import batch_size
 from tabpet.registry import GRAPHS, MODELS
 from tabpet.settings import Settings
@@ -39,10 +38,7 @@ def train(
 ) -> None:
     """Train one cell by hand and watch it; nothing is written but its checkpoint, if it has one."""
     cell = _find_cell(*read_run(config), dataset, model, encoding, seed, split)
-    place = f"{dataset}/split{cell.split}"
-    stems = [f"data/{place}", f"encodings/{place}/{EncodingName.parse(encoding).graph}"]
-    files = [results / f"{stem}.{kind}" for stem in stems for kind in ("parquet", "json")]
-    _need(files, results, config)
+    files = require_files(list(cell.inputs.values()), results, config)
     runs = _train(cell, files, results)
     console.print(_runs_table(runs))
     console.print(f"\n{runs[0].seconds:.1f} s on {runs[0].device}, d_pe {runs[0].d_pe}")
@@ -64,8 +60,7 @@ def _find_cell(
 
     MODELS.find(model)
     GRAPHS.find(EncodingName.parse(encoding).graph)
-    if select_datasets(catalog, [dataset]) != [dataset]:
-        raise TabpetError(f"{dataset} stands for several datasets: name one of them.")
+    row = select_dataset(catalog, dataset)
     return TrainingCell(
         dataset=dataset,
         split=settings.splits[0] if split is None else split,
@@ -73,22 +68,10 @@ def _find_cell(
         encoding=encoding,
         seed=seed,
         alphas=tuple(settings.alphas),
-        batch_size=batch_size(catalog[dataset], model),
+        batch_size=batch_size(row, model),
         model_settings=settings.model_settings.of(model),
         training=settings.training,
     )
-
-
-def _need(files: Sequence[Path], results: Path, config: Sequence[Path]) -> None:
-    """Say which command makes the files, if one is missing."""
-    missing = [path for path in files if not path.is_file()]
-    if missing:
-        # The workflow names its files from the folder that holds `results`.
-        targets = " ".join(f"results/{path.relative_to(results)}" for path in missing)
-        raise TabpetError(
-            f"There is no {missing[0]}. This makes what is missing:\n"
-            f"snakemake {targets} --cores all --configfile {' '.join(map(str, config))}"
-        )
 
 
 def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[Run]":

@@ -3,7 +3,7 @@
 import torch
 
 from tabpet.models.context import Context
-from tabpet.training.seeds import derive_seed
+from tabpet.seeds import derive_seed
 from tabpet.training.table import Part
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tabpet.encodings import load_encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_json
 from tabpet.models.ft_transformer import FTTransformerSettings
@@ -18,7 +19,7 @@ from tabpet.plan import member_alphas
 from tabpet.runs import read_runs
 from tabpet.settings import TrainingSettings
 from tabpet.training import cell as cells
-from tabpet.training.cell import load_encoding, run_cell
+from tabpet.training.cell import run_cell
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.device import numerics
 from tabpet.training.files import (
@@ -175,14 +176,13 @@ def test_controls_are_drawn_by_seed_and_learnable_ones_have_more_parameters(spli
     draws = {}
     for kind in ("random", "shuffled"):
         for seed in (1, 2):
-            cell = make_cell(encoding=f"spearman-{kind}", seed=seed)
-            draws[kind, seed] = load_encoding(cell, *encoding)
+            draws[kind, seed] = load_encoding(EncodingName("spearman", kind), seed, *encoding)
             assert draws[kind, seed].kind == kind
-    plain = load_encoding(make_cell(), *encoding)
+    plain = load_encoding(EncodingName("spearman"), 1, *encoding)
     assert not np.array_equal(draws["random", 1].values, draws["random", 2].values)
     shuffled = draws["shuffled", 1].values
     assert sorted(map(tuple, shuffled)) == sorted(map(tuple, plain.values))
-    again = load_encoding(make_cell(encoding="spearman-random"), *encoding)
+    again = load_encoding(EncodingName("spearman", "random"), 1, *encoding)
     np.testing.assert_array_equal(again.values, draws["random", 1].values)
 
     fixed = run_cell(make_cell(), split, encoding, device=CPU).runs

@@ -16,8 +16,8 @@ from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layout import Layout
 from tabpet.models.saint import SaintSettings
 from tabpet.models.tab_transformer import TabTransformerSettings
+from tabpet.seeds import derive_seed
 from tabpet.training import trainer as trainer_module
-from tabpet.training.seeds import derive_seed
 from tabpet.training.trainer import Trainer, clip_by_member, fit_members
 from tests.training.tiny import (
     QUICK,
