@@ -14,7 +14,7 @@ from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
-from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_run
+from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
 from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
@@ -41,7 +41,7 @@ def datasets(
     config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
 ) -> None:
     """List the datasets of the catalogs, and whether their tables are already here."""
-    settings, catalog = read_run(config)
+    settings, catalog = read_experiment(config)
     names = select_datasets(catalog, wanted) if wanted else list(catalog)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset", no_wrap=True)
@@ -159,10 +159,10 @@ def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:
     )
 
 
-def _print_headline(found: dict[str, Any], results: Path) -> None:
+def _print_headline(headline: dict[str, Any], results: Path) -> None:
     """The verdict of the run and the reasons for it."""
-    console.print(f"\n[bold]{escape(found['verdict'])}[/]")
-    for line in found["lines"]:
+    console.print(f"\n[bold]{escape(headline['verdict'])}[/]")
+    for line in headline["lines"]:
         console.print(f"- {line}", markup=False)
     console.print(f"\nThe whole story: {results / 'summary' / 'index.html'}")
 

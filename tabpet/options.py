@@ -31,7 +31,7 @@ def require_files(files: Sequence[Path], results: Path, config: Sequence[Path]) 
     return list(places)
 
 
-def read_run(config: list[Path]) -> tuple[Settings, dict[str, CatalogRow]]:
+def read_experiment(config: list[Path]) -> tuple[Settings, dict[str, CatalogRow]]:
     """The settings in config files, and all rows of their catalogs."""
     settings = read_settings(*config)
     sheets = (path if path.exists() else ROOT / path for path in settings.catalogs)

@@ -148,7 +148,7 @@ def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[Cell]
 def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:
     """The settings that decide the result of a cell, as plain JSON values.
 
-    Alphas are no part of them: each member goes its own way. Nor are time limits: what one cut
+    Alphas are not among them: each member goes its own way. Nor are time limits: what one cut
     short says so.
     """
     if encoding == TUNED:
@@ -194,14 +194,14 @@ def input_settings(settings: Settings, row: CatalogRow, cell: Cell) -> dict[Path
 
 def describe_differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
     """What differs between two nested mappings: `training.max_epochs: 3, now 30`."""
-    parts = []
+    differences = []
     for key in dict.fromkeys([*old, *new]):
         was, now = old.get(key), new.get(key)
         if isinstance(was, Mapping) and isinstance(now, Mapping):
-            parts.append(describe_differences(was, now, f"{prefix}{key}."))
+            differences.append(describe_differences(was, now, f"{prefix}{key}."))
         elif was != now:
-            parts.append(f"{prefix}{key}: {_shown(was)}, now {_shown(now)}")
-    return "; ".join(filter(None, parts))
+            differences.append(f"{prefix}{key}: {_shown(was)}, now {_shown(now)}")
+    return "; ".join(filter(None, differences))
 
 
 def _shown(value: Any) -> str:

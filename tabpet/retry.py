@@ -16,7 +16,7 @@ from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.errors import TabpetError
-from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_run
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
 from tabpet.plan import Cell
 from tabpet.registry import TUNED
 from tabpet.settings import Settings
@@ -48,7 +48,7 @@ def retry(
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what.")] = False,
 ) -> None:
     """List cells and graphs that ended in some way and, with --yes, have snakemake repeat them."""
-    settings, catalog = read_run(config)
+    settings, catalog = read_experiment(config)
     names = select_datasets(catalog, settings.datasets, settings.exclude)
     if dataset:
         chosen = set(select_datasets(catalog, dataset))

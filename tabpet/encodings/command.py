@@ -10,7 +10,7 @@ from rich.table import Table
 
 from tabpet.catalog import select_dataset
 from tabpet.names import EncodingName
-from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_run, require_files
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment, require_files
 from tabpet.plan import Cell
 from tabpet.registry import GRAPHS
 
@@ -37,7 +37,7 @@ def encoding(
     from tabpet.encodings.controls import load_encoding
     from tabpet.files import write_text
 
-    settings, catalog = read_run(config)
+    settings, catalog = read_experiment(config)
     name = EncodingName.parse(encoding)
     GRAPHS.find(name.graph)
     select_dataset(catalog, dataset)

@@ -128,9 +128,9 @@ def encode(
     if not weights.any():
         used = (-1,) * len(used)
     by_node = np.zeros((len(weights), len(used)))
-    for column, one in enumerate(used):
-        if one >= 0:
-            by_node[:, column] = _standardise(vectors[:, one], clip)
+    for column, position in enumerate(used):
+        if position >= 0:
+            by_node[:, column] = _standardise(vectors[:, position], clip)
     values = _average_by_feature(by_node, graph.feature_of[order], len(graph.features))
     notes += _describe_values(graph, by_node, values)
     state, reason = _describe_state(graph)

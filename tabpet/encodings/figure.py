@@ -67,7 +67,7 @@ def _draw_network(axes: "Axes", graph: Graph) -> None:
     lines = LineCollection(
         list(np.stack([positions[rows], positions[columns]], axis=1)),
         linewidths=(0.5 + 2.5 * share).tolist(),
-        colors=[str(0.75 - 0.65 * one) for one in share],
+        colors=[str(0.75 - 0.65 * strength) for strength in share],
         zorder=1,
     )
     axes.add_collection(lines)
@@ -133,7 +133,7 @@ def _spread_components(drawn: Any) -> dict[int, np.ndarray]:
     if len(drawn) > _MOST_KAMADA_KAWAI:
         return nx.spring_layout(drawn, seed=0, iterations=50)
     distances = dict(nx.all_pairs_shortest_path_length(drawn))
-    longest = max(max(one.values()) for one in distances.values())
+    longest = max(max(reached.values()) for reached in distances.values())
     full = {a: {b: distances[a].get(b, longest + 1) for b in drawn.nodes} for a in drawn.nodes}
     return nx.kamada_kawai_layout(drawn, dist=full)
 
@@ -145,17 +145,17 @@ def _label_features(
     named: list[int] = []
     # Many small points leave less room for names than few large ones.
     room = np.array([0.16, 0.05]) if len(features) > _MOST_LABELS else np.zeros(2)
-    for one in np.argsort(-degrees, kind="stable"):
+    for feature in np.argsort(-degrees, kind="stable"):
         if len(named) == _MOST_LABELS:
             break
-        if named and (np.abs(positions[named] - positions[one]) < room).all(axis=1).any():
+        if named and (np.abs(positions[named] - positions[feature]) < room).all(axis=1).any():
             continue
-        named.append(int(one))
-        name = features[one]
+        named.append(int(feature))
+        name = features[feature]
         short = name if len(name) <= _LONGEST_LABEL else name[: _LONGEST_LABEL - 1] + "…"
         axes.annotate(
             short,
-            positions[one],
+            positions[feature],
             xytext=(0, 6),
             textcoords="offset points",
             ha="center",

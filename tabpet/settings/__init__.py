@@ -8,9 +8,9 @@ they drift. Threads, memory and GPUs are not settings: they live in rules and pr
 from tabpet.settings.analysis import AnalysisSettings
 from tabpet.settings.data import FetchSettings, PrepareSettings
 from tabpet.settings.encoding import EncodingSettings
+from tabpet.settings.experiment import Settings
 from tabpet.settings.graphs import MethodSettings, NodeSettings
 from tabpet.settings.read import load_section, load_settings, overlay, read_settings
-from tabpet.settings.run import Settings
 from tabpet.settings.training import ModelSettings, TrainingSettings
 from tabpet.settings.trees import FIT_SETTINGS, TreeSettings
 

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from tabpet.settings.run import Settings
+from tabpet.settings.experiment import Settings
 
 
 def schema_text() -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from tabpet.errors import TabpetError
 from tabpet.section import Section
 from tabpet.settings.by_key import SettingsByKey
-from tabpet.settings.run import Settings
+from tabpet.settings.experiment import Settings
 
 SomeSection = TypeVar("SomeSection", bound=Section)
 
@@ -73,7 +73,7 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
 
 def _explain(problem: Any, root: type[BaseModel]) -> str:
     """One line for one pydantic problem, with the nearest known key or a snippet to paste."""
-    where = ".".join(str(part) for part in problem["loc"])
+    where = ".".join(map(str, problem["loc"]))
     if problem["type"] == "extra_forbidden":
         known = _keys_beside(problem["loc"], root)
         close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)

@@ -57,7 +57,7 @@ class TrainingSettings(Section):
     )
 
     def experiment_fields(self) -> dict[str, Any]:
-        """The part that decides what a run gives, as plain JSON values.
+        """The fields that decide what a run gives, as plain JSON values.
 
         Saving the state of training changes no result, so it must not make one out of date; what
         a time limit cut short is labelled by itself.

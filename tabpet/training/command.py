@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_dataset
 from tabpet.names import EncodingName
-from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_run, require_files
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment, require_files
 from tabpet.plan import batch_size
 from tabpet.registry import GRAPHS, MODELS
 from tabpet.settings import Settings
@@ -37,7 +37,7 @@ def train(
     results: Annotated[Path, typer.Option(help="Results folder.")] = Path("results"),
 ) -> None:
     """Train one cell by hand and watch it; nothing is written but its checkpoint, if it has one."""
-    cell = _find_cell(*read_run(config), dataset, model, encoding, seed, split)
+    cell = _find_cell(*read_experiment(config), dataset, model, encoding, seed, split)
     files = require_files(list(cell.inputs.values()), results, config)
     runs = _train(cell, files, results)
     console.print(_runs_table(runs))

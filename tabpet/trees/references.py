@@ -10,7 +10,7 @@ from tabpet.registry import DEFAULT, LEARNERS
 from tabpet.runs import Run, is_transient
 from tabpet.settings import TreeSettings
 from tabpet.trees.fitting import build_fitter
-from tabpet.trees.rows import failure_reason, failure_status, start_row
+from tabpet.trees.runs import failure_reason, failure_status, start_run
 from tabpet.trees.table import Table
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def fit_reference(
     """
     learner = LEARNERS.find(name)
     device = settings.device if "device" in learner.reads else "cpu"
-    row = start_row(split, name, DEFAULT, seed, device, learner.needs, provenance)
+    make_run = start_run(split, name, DEFAULT, seed, device, learner.needs, provenance)
     started = time.monotonic()
     try:
         fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)
@@ -45,8 +45,8 @@ def fit_reference(
             raise
         logger.exception("%s failed", name)
         seconds = time.monotonic() - started
-        return row(status=failure_status(error), reason=failure_reason(error), seconds=seconds)
-    return row(
+        return make_run(status=failure_status(error), reason=failure_reason(error), seconds=seconds)
+    return make_run(
         val_score=fit.val_score,
         test_score=fit.test_score,
         best_epoch=fit.rounds,

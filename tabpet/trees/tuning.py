@@ -23,7 +23,7 @@ from tabpet.runs import METRICS, Run, is_transient, used_versions
 from tabpet.settings import FIT_SETTINGS, TreeSettings
 from tabpet.trees.fitting import Fit, Fitter, build_fitter
 from tabpet.trees.journal import Direction, open_journal
-from tabpet.trees.rows import failure_reason, failure_status, start_row
+from tabpet.trees.runs import failure_reason, failure_status, start_run
 from tabpet.trees.space import suggest
 from tabpet.trees.table import Table
 
@@ -104,7 +104,7 @@ def tune_trees(
     """
     learner = LEARNERS.find(name)
     packages = [*learner.needs, "optuna"]
-    row = start_row(split, name, TUNED, seed, settings.device, packages, provenance)
+    make_run = start_run(split, name, TUNED, seed, settings.device, packages, provenance)
     try:
         fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)
     except TabpetError:
@@ -113,7 +113,7 @@ def tune_trees(
         if retries_left and is_transient(error):
             raise
         logger.exception("%s refuses the table", name)
-        refused = row(status=failure_status(error), reason=failure_reason(error))
+        refused = make_run(status=failure_status(error), reason=failure_reason(error))
         return refused, _tabulate([])
     key = make_key(split, name, seed, settings)
     objective = Objective.of(split.info.task, settings.objective)
@@ -121,7 +121,7 @@ def tune_trees(
         cut = Search(study, fitter, learner, seed, settings, objective, retries_left).run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
     trials = _tabulate(finished[: settings.trials])
-    return _choose(row, trials, cut, settings, objective), trials
+    return _choose(make_run, trials, cut, settings, objective), trials
 
 
 def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
@@ -280,7 +280,7 @@ def _tabulate(trials: list[FrozenTrial]) -> pd.DataFrame:
 
 
 def _choose(
-    row: Callable[..., Run],
+    make_run: Callable[..., Run],
     trials: pd.DataFrame,
     cut: Cut | None,
     settings: TreeSettings,
@@ -296,7 +296,7 @@ def _choose(
     if not finished.empty:
         best = objective.find_best(finished)
         complete = len(trials) == settings.trials
-        return row(
+        return make_run(
             seconds=spent,
             val_score=float(best["val_score"]),
             test_score=float(best["test_score"]),
@@ -307,7 +307,7 @@ def _choose(
             reason=None if complete else f"{ended} after {len(trials)} of {settings.trials} trials",
         )
     if cut is not None:
-        return row(
+        return make_run(
             seconds=spent,
             val_score=cut.fit.val_score,
             test_score=cut.fit.test_score,
@@ -319,4 +319,4 @@ def _choose(
         )
     last = trials.iloc[-1]
     tried = f"{len(trials)} of {settings.trials} trials were run and all failed"
-    return row(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")
+    return make_run(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")

@@ -146,21 +146,21 @@ class FastDirectLiNGAM(DirectLiNGAM):
             else:
                 if i + 1 >= n:
                     predictors = self._strongest(X, predictors, order[i])
-                part = X[:, np.append(predictors, order[i])]
-                weights = self._fit_on_rows(part)
+                columns = X[:, np.append(predictors, order[i])]
+                weights = self._fit_on_rows(columns)
             self._adjacency_matrix[order[i], predictors] = weights
             self._n_fitted = i + 1
         return self
 
-    def _fit_on_rows(self, part: np.ndarray) -> np.ndarray:
-        """lingam's own adaptive lasso of the last column on the others; constants have no part."""
-        varies = part.std(axis=0) > _CONSTANT * np.abs(part).max(axis=0)
-        weights = np.zeros(part.shape[1] - 1)
+    def _fit_on_rows(self, columns: np.ndarray) -> np.ndarray:
+        """lingam's own adaptive lasso of the last column on the others; constants are left out."""
+        varies = columns.std(axis=0) > _CONSTANT * np.abs(columns).max(axis=0)
+        weights = np.zeros(columns.shape[1] - 1)
         predictors = np.flatnonzero(varies[:-1])
         # LassoLarsIC needs two more rows than predictors.
-        if varies[-1] and 0 < len(predictors) < len(part) - 1:
+        if varies[-1] and 0 < len(predictors) < len(columns) - 1:
             weights[predictors] = predict_adaptive_lasso(
-                part, predictors.tolist(), part.shape[1] - 1
+                columns, predictors.tolist(), columns.shape[1] - 1
             )
             self.n_fitted_by_lingam += 1
         return weights

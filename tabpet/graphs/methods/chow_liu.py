@@ -61,13 +61,13 @@ def mutual_information(numbers: np.ndarray, bins: int) -> np.ndarray:
     columns = np.ascontiguousarray(numbers.T, dtype=np.intp)
     # c ln c of every possible count, looked up.
     terms = np.arange(n + 1) * np.log(np.maximum(np.arange(n + 1), 1))
-    marginal = np.array([terms[np.bincount(one, minlength=bins)].sum() for one in columns])
+    marginal = np.array([terms[np.bincount(column, minlength=bins)].sum() for column in columns])
     joint = np.zeros((d, d))
-    # A column and all later ones at once; the cells of each pair follow those of the pair before.
+    # A column and all later ones at once; the bins of each pair follow those of the pair before.
     size = bins * bins
-    cells = columns + size * np.arange(d)[:, None]
+    shifted = columns + size * np.arange(d)[:, None]
     for i in range(d - 1):
-        pairs = cells[i + 1 :] + bins * columns[i]
+        pairs = shifted[i + 1 :] + bins * columns[i]
         counts = np.bincount(pairs.ravel(), minlength=size * d)[size * (i + 1) :]
         joint[i, i + 1 :] = terms[counts].reshape(-1, size).sum(axis=1)
     information = np.log(n) + (joint + joint.T - marginal[:, None] - marginal[None, :]) / n
@@ -86,11 +86,11 @@ def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
 
     d = len(weights)
     rows, columns = np.triu_indices(d, 1)
-    found = weights[rows, columns]
-    order = np.argsort(-found, kind="stable")
+    strengths = weights[rows, columns]
+    order = np.argsort(-strengths, kind="stable")
     # Sums of the same terms in another order differ in their last digits.
-    level = np.cumsum(np.diff(found[order], prepend=np.inf) < -_SAME_WEIGHT)
-    order = order[np.lexsort((order, level))]
+    tie = np.cumsum(np.diff(strengths[order], prepend=np.inf) < -_SAME_WEIGHT)
+    order = order[np.lexsort((order, tie))]
     # Ranks from 1 up replace the weights: csgraph reads 0 as "no edge", and a pair without
     # information must still be able to join the tree.
     ranks = np.zeros((d, d))

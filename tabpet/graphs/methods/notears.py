@@ -69,14 +69,14 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, clock: Clock
         except OutOfTime:
             status = "timeout"
             reason = f"the budget ended at lambda {penalty:g}, {progress.evaluations} evaluations"
-        found = progress.weights
-        if found is not None:
-            progress.h, _ = acyclicity(found)
-            found = threshold(found, settings.w_threshold)
+        kept = progress.weights
+        if kept is not None:
+            progress.h, _ = acyclicity(kept)
+            kept = threshold(kept, settings.w_threshold)
         tried.append(
             {
                 "lambda": penalty,
-                "acyclic": found is not None and is_acyclic(found),
+                "acyclic": kept is not None and is_acyclic(kept),
                 "h": progress.h if np.isfinite(progress.h) else None,
                 "converged": progress.h <= settings.h_tol,
                 "rho": progress.rho,
@@ -85,14 +85,14 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, clock: Clock
             }
         )
         # A lambda that was cut gives way to a finished one before it, unless it has a DAG.
-        if found is not None and (used is None or status == "ok" or tried[-1]["acyclic"]):
-            weights, used = found, tried[-1]
+        if kept is not None and (used is None or status == "ok" or tried[-1]["acyclic"]):
+            weights, used = kept, tried[-1]
         if tried[-1]["acyclic"] or status == "timeout":
             break
     facts = {
         "lambda": used["lambda"] if used else None,
         "h": used["h"] if used else None,
-        "evaluations": sum(one["evaluations"] for one in tried),
+        "evaluations": sum(attempt["evaluations"] for attempt in tried),
         "dropped_for_acyclicity": 0,
         "tried": tried,
     }
@@ -139,15 +139,15 @@ def minimise(
             objective = _objective(covariance, penalty, progress.rho, multiplier, clock, progress)
             is_first = last_h == np.inf and progress.rho == 1.0
             keep = progress.keep_iterate if is_first and progress.keeps_iterates else None
-            found = minimize(
+            minimum = minimize(
                 objective, halves, jac=True, bounds=bounds, method="L-BFGS-B", callback=keep
             ).x
-            progress.weights = _join(found, d)
+            progress.weights = _join(minimum, d)
             progress.h, _ = acyclicity(progress.weights)
             if progress.h <= 0.25 * last_h:
                 break
             progress.rho *= 10
-        halves, last_h = found, progress.h
+        halves, last_h = minimum, progress.h
         multiplier += progress.rho * progress.h
         progress.steps += 1
         if progress.h <= settings.h_tol or progress.rho >= settings.rho_max:

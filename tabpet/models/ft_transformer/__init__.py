@@ -13,10 +13,12 @@ class FTTransformerSettings(Section):
     n_heads: int = Field(8, ge=1, description="Attention heads.")
     width: int = Field(192, ge=2, description="Width of a token, positional encoding included.")
     ffn_factor: float = Field(
-        4 / 3, gt=0, description="Hidden width of the feed-forward part, as a multiple of `width`."
+        4 / 3,
+        gt=0,
+        description="Hidden width of the feed-forward network, as a multiple of `width`.",
     )
     attention_dropout: Share = Field(0.2, description="Dropout of attention weights.")
-    ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward part.")
+    ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward network.")
     residual_dropout: Share = Field(0.0, description="Dropout of what a residual branch adds.")
 
     @model_validator(mode="after")
@@ -30,7 +32,7 @@ class FTTransformerSettings(Section):
 
 
 def estimate_size(settings: FTTransformerSettings, features: int, categorical: int) -> Size:
-    """Blocks of attention and feed-forward part over a token per feature and CLS."""
+    """Blocks of attention and feed-forward network over a token per feature and CLS."""
     width, tokens = settings.width, features + 1
     hidden = settings.ffn_factor * width
     parameters = settings.n_layers * (4 * width**2 + 3 * width * hidden) + 2 * tokens * width

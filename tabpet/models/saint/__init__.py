@@ -17,7 +17,7 @@ class SaintSettings(Section):
         description="Dropout of attention weights; SAINT's own code declares it and never applies "
         "it, the paper lists 0.8.",
     )
-    ffn_dropout: Share = Field(0.8, description="Dropout inside the feed-forward part.")
+    ffn_dropout: Share = Field(0.8, description="Dropout inside the feed-forward network.")
 
 
 def estimate_size(settings: SaintSettings, features: int, categorical: int) -> Size:

@@ -14,7 +14,7 @@ class TabTransformerSettings(Section):
     n_heads: int = Field(8, ge=1, description="Attention heads.")
     head_width: int = Field(16, ge=1, description="Width of an attention head.")
     attention_dropout: Share = Field(0.1, description="Dropout of attention weights.")
-    ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward part.")
+    ffn_dropout: Share = Field(0.1, description="Dropout inside the feed-forward network.")
     residual_streams: int = Field(4, ge=1, description="Residual streams (hyper-connections).")
 
 

@@ -1,4 +1,4 @@
-"""A complete run: what it consists of, and the settings of every stage."""
+"""A complete experiment: what it consists of, and the settings of every stage."""
 
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from tabpet.settings.trees import TreeSettings
 
 
 class Settings(Section):
-    """A complete run."""
+    """A complete experiment."""
 
     catalogs: list[Path] = Field(
         [Path("datasets.csv")],
