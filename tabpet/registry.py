@@ -8,7 +8,7 @@ import logging
 import pkgutil
 import re
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, version
 from typing import Generic, TypeVar
 
 from tabpet.entries import Control, Entry, Estimator, Learner, Model
@@ -47,7 +47,7 @@ class Kind(Generic[SomeEntry]):
         others: dict[str, SomeEntry] = {}
         for point in entry_points(group=self._group):
             try:
-                if point.name in self.own or point.name in others:
+                if point.name in others or any(point.name in kind.own for kind in self._beside()):
                     raise ValueError("another one has the same name")
                 others[point.name] = self._load(point)
             except Exception as error:  # a package that nobody names must not end a run
@@ -69,6 +69,10 @@ class Kind(Generic[SomeEntry]):
             raise TabpetError(f"{unknown(self.word, key, entries)}.")
         return entries[key]
 
+    def _beside(self) -> tuple["Kind", ...]:
+        """The kinds whose names must differ: models and learners stand in one column of results."""
+        return (GRAPHS,) if self._type is Estimator else (MODELS, LEARNERS)
+
     def _load(self, point: EntryPoint) -> SomeEntry:
         entry = point.load()
         if not isinstance(entry, self._type):
@@ -77,6 +81,8 @@ class Kind(Generic[SomeEntry]):
             raise ValueError(f"its key is {entry.key!r}")
         if not _KEY.fullmatch(entry.key) or entry.key in (TUNED, DEFAULT):
             raise ValueError("a name is small letters, digits and `_`, and not tuned or default")
+        for package in entry.needs:
+            version(package)
         if isinstance(entry, Model) and "width" not in entry.settings.model_fields:
             raise ValueError("its settings have no `width`, that of a token")
         return entry

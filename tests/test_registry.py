@@ -83,9 +83,9 @@ def offered(tmp_path, monkeypatch):
     return look
 
 
-def package(name: str, key: str, code: str) -> tuple[str, dict, dict]:
+def package(name: str, key: str, code: str, group: str = "graphs") -> tuple[str, dict, dict]:
     module = name.replace("-", "_")
-    return name, {f"{module}.py": code}, {"tabpet.graphs": {key: f"{module}:ESTIMATOR"}}
+    return name, {f"{module}.py": code}, {f"tabpet.{group}": {key: f"{module}:ESTIMATOR"}}
 
 
 COPY = """
@@ -110,12 +110,23 @@ def test_a_broken_package_is_named_when_it_is_used_and_not_before(offered):
         ("my-graph", COPY.format(key="my-graph"), "small letters, digits"),
         ("tuned", COPY.format(key="tuned"), "not tuned or default"),
         ("mine", "ESTIMATOR = 5", "Estimator expected, not int"),
+        (
+            "mine",
+            COPY.format(key="mine").replace("order=1000", 'needs=("no-such-package",)'),
+            "no-such-package",
+        ),
     ],
 )
 def test_what_a_package_may_not_offer(offered, key, code, said):
     kind = offered("graph", package(f"odd-{abs(hash((key, code)))}", key, code))
     with pytest.raises(TabpetError, match=said):
         kind.find(key)
+
+
+def test_a_model_may_not_have_the_name_of_a_learner(offered):
+    code = "from tabpet.models.saint import MODEL as ESTIMATOR"
+    with pytest.raises(TabpetError, match="odd-model.*another one has the same name"):
+        offered("model", package("odd-model", "linear", code, "models")).find("linear")
 
 
 def test_others_come_after_our_own_and_by_name(offered):

@@ -13,7 +13,7 @@ from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
 from tabpet.analysis.names import MODELS, TRANSFORMERS, TREES, encoding_name
 from tabpet.analysis.results import Results
-from tabpet.names import Method
+from tabpet.names import EncodingName, Method
 from tabpet.stats import (
     Answer,
     Comparison,
@@ -177,9 +177,10 @@ def _controls(results: Results, model: str) -> Iterator[Control]:
     main, scores = results.settings.main_encoding, results.scores
     planned = set(scores.loc[scores["model"] == model, "encoding"])
     for kind in NULL_KINDS:
-        if f"{main}-{kind}" not in planned:
+        control = str(EncodingName(main, kind))
+        if control not in planned:
             continue
-        both = results.paired(model, main, f"{main}-{kind}")
+        both = results.paired(model, main, control)
         yield Control(
             kind=kind,
             median=float(both["improvement_other"].median()),
