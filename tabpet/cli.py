@@ -15,6 +15,7 @@ from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
+from tabpet.reference import reference
 from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
@@ -31,6 +32,7 @@ console = Console()
 app.command()(train)
 app.command()(retry)
 app.command()(encoding)
+app.command()(reference)
 
 
 @app.command()

@@ -6,6 +6,7 @@ copied, so a test can make a block again and see that it has not drifted from th
 """
 
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,9 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from tabpet.catalog import read_catalogs
-from tabpet.config import load_settings, read_settings
 from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json, write_json, write_text
+from tabpet.settings import load_settings, read_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ INPUTS = {
     "datasets.csv": "tables/datasets.csv",
     "graphs.csv": "tables/graphs.csv",
 }
+FIGURE = "null_controls"  # that README and docs show; the page holds all
 ROW = ["dataset", "split", "model", "encoding", "seed", "alpha"]
 _SHOWN = 20  # cells that are listed one by one
 console = Console()
@@ -94,11 +96,14 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
             raise TabpetError(
                 f"There is no {results / source}: `snakemake partial` makes it of what is there."
             )
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    made = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
     for name, source in INPUTS.items():
-        shutil.copyfile(results / source, folder / name)
-    make_block(folder, folder, settings)
+        shutil.copyfile(results / source, made / name)
+    make_block(made, made, settings)
+    shutil.rmtree(folder, ignore_errors=True)
+    made.replace(folder)
 
 
 def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
@@ -124,9 +129,10 @@ def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
     for table in make_tables(results).values():
         if table.reason is None:
             write_text(table.to_csv(), folder / "tables" / f"{table.name}.csv")
-    figures = folder / "figures"
-    draw_all(results, figures)
-    pictures = {path.stem: path.read_text("utf-8") for path in sorted(figures.glob("*.svg"))}
+    with tempfile.TemporaryDirectory() as drawn:
+        draw_all(results, Path(drawn))
+        pictures = {path.stem: path.read_text("utf-8") for path in Path(drawn).glob("*.svg")}
+    write_text(pictures[FIGURE], folder / f"{FIGURE}.svg")
     write_text(render_page(results, verdict, pictures, settings), folder / "index.html")
     jobs = job_outcomes(results.scores)
     write_json(

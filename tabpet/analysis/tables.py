@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis.claims import claims_table
 from tabpet.analysis.coverage import cost_table, coverage_table
 from tabpet.analysis.detail import (
     detailed_graphs_table,
@@ -324,5 +325,6 @@ MAKERS: dict[str, Callable[[Results], Table]] = {
     "timing": timing_table,
     "cost": cost_table,
     "paper": paper_table,
+    "claims": claims_table,
     "coverage": coverage_table,
 }
