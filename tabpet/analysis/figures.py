@@ -474,7 +474,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     critical_difference_diagram(
         means,
         p_values,
-        alpha=found.level,
+        alpha=found.significance,
         ax=axes,
         label_fmt_left=f"{{label}}{_GAP}{{rank:.2f}}{_GAP}",
         label_fmt_right=f"{_GAP}{{rank:.2f}}{_GAP}{{label}}",
@@ -505,7 +505,7 @@ def _difference_title(found: CriticalDifference) -> str:
     tested = "" if np.isnan(found.p) else f", Friedman {p_words(found.p)}"
     return (
         f"Mean rank on {found.datasets} datasets, best on the left{tested}{left_out}.\n"
-        f"In brackets: {100 * (1 - found.level):g} % bootstrap interval over datasets. "
+        f"In brackets: {100 * (1 - found.significance):g} % bootstrap interval over datasets. "
         "Bars join methods that cannot be told apart."
     )
 

@@ -247,7 +247,7 @@ def _effect_line(effect: Effect, n_models: int) -> str:
     corrected = f" (corrected over {n_models} models)" if n_models > 1 else ""
     ends = f"{percent_words(interval.low)} to {percent_words(interval.high)}"
     return (
-        f"{name}: {middle} ({100 * (1 - interval.level):g} % interval of the mean {ends}); "
+        f"{name}: {middle} ({100 * (1 - interval.significance):g} % interval of the mean {ends}); "
         f"{better}. Wilcoxon {p_words(effect.decision.p)}{corrected}; Bayesian "
         f"signed-rank: {probability(bayes.better)} better, {probability(bayes.equal)} equal within "
         f"{bayes.rope:g} %, {probability(bayes.worse)} worse.{_disagreement(effect)}"

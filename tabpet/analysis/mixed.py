@@ -10,7 +10,7 @@ from tabpet.analysis.gains import no_main_encoding
 from tabpet.analysis.names import MODELS, encoding_name
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.table import Column, Part, Table, show
-from tabpet.stats import Coefficient, Limits, MixedModel, fit_mixed_model, limit_gains
+from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
 
 FEWEST_DATASETS = 10  # below, a variance between datasets means little
@@ -85,19 +85,14 @@ def _rows(
     fit: MixedModel, kind: str, levels: Mapping[str, Sequence[str]], limits: Limits | None
 ) -> pd.DataFrame:
     """A line per coefficient, with what is said of the whole fit in every one."""
-    frame = pd.DataFrame(
-        {
-            "gains": kind,
-            "term": [one.term for one in fit.coefficients],
-            "name": [one.name for one in fit.coefficients],
-            "reference": [levels[one.term][0] if one.name else "" for one in fit.coefficients],
-            "coefficient": [one.estimate for one in fit.coefficients],
-            "standard_error": [one.error for one in fit.coefficients],
-            "low": [one.low for one in fit.coefficients],
-            "high": [one.high for one in fit.coefficients],
-            "p": [one.p for one in fit.coefficients],
-        }
-    )
+    named = {"estimate": "coefficient", "error": "standard_error"}
+    frame = fit.coefficients.rename(columns=named)
+    compared = [
+        levels[term][0] if name else ""
+        for term, name in zip(frame["term"], frame["name"], strict=True)
+    ]
+    frame.insert(0, "gains", kind)
+    frame.insert(3, "reference", compared)
     bounds = (limits.low, limits.high, limits.limited) if limits else (np.nan, np.nan, 0)
     frame["datasets"], frame["observations"] = fit.datasets, fit.observations
     frame["limit_low"], frame["limit_high"], frame["limited"] = bounds
@@ -111,15 +106,15 @@ def _part(fit: MixedModel, rows: pd.DataFrame, kind: str) -> Part:
     """Coefficients, and below them the standard deviations of the random parts."""
     said = f"{fit.status}: {fit.note}" if fit.note else fit.status
     heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {said}"
-    labelled = rows.set_axis([_label(one) for one in fit.coefficients])
+    labelled = rows.set_axis(list(map(_label, rows["term"], rows["name"])))
     part = Part(show(labelled, COLUMNS, "Term"), heading)
     deviations = pd.Series(fit.deviations, dtype=float).rename("deviation").add_prefix("sd of ")
     return part.with_footer(show(deviations.to_frame(), [DEVIATION], "Term"))
 
 
-def _label(one: Coefficient) -> str:
-    if one.term == "encoding":
-        return f"Encoding: {encoding_name(one.name)}"
-    if one.term == "model":
-        return f"Model: {MODELS[one.name]}"
-    return {"intercept": "Intercept", "size": "Size: ten times the rows"}[one.term]
+def _label(term: str, name: str) -> str:
+    if term == "encoding":
+        return f"Encoding: {encoding_name(name)}"
+    if term == "model":
+        return f"Model: {MODELS[name]}"
+    return {"intercept": "Intercept", "size": "Size: ten times the rows"}[term]

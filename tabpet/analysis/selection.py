@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tabpet.stats.improvement import improvement
-from tabpet.stats.rounding import SAME
+from tabpet.stats.values import SAME
 
 CELL = ["dataset", "split", "model", "encoding"]
 CURVE_COLUMNS = [
