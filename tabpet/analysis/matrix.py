@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis import plot
 from tabpet.analysis.formats import NOTHING, count, number, p_value, percent
 from tabpet.analysis.gains import HEADINGS, SCOPES, panels_by_scope
 from tabpet.analysis.names import TASKS, method_name, method_short
-from tabpet.analysis.plot import (
-    INK,
-    MAIN,
-    PAPER,
-    SOFT,
-    WARM,
-    Drawing,
-    NothingToDraw,
-    centred,
-    new_figure,
-)
+from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, centred
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table
 from tabpet.stats import Pair, PairwiseComparison, compare_pairs
@@ -118,7 +109,7 @@ def draw_comparison_matrix(results: Results) -> Drawing:
         raise NothingToDraw("No dataset has results of two methods to compare.")
     methods, significance = comparison.methods, results.settings.level
     n = len(methods)
-    figure = new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
+    figure = plot.new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
     axes = figure.subplots()
     for (row, method), (column, other) in permutations(enumerate(methods), 2):
         _cell(axes, row, column, comparison.pair(method, other), significance)
@@ -137,22 +128,17 @@ def draw_comparison_matrix(results: Results) -> Drawing:
 
 def _cell(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
     """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
-    from matplotlib.patches import Rectangle
-
     if not pair.duel.datasets:
         centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
         return
     # By logarithm, or a few large differences would leave all others white.
     strength = _STRONGEST * min(1.0, float(np.log1p(abs(pair.mean)) / np.log1p(_FULL)))
     colour = MAIN if pair.mean > 0 else WARM
-    corner = (column - 0.5, row - 0.5)
-    axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, alpha=strength, linewidth=0))
-    axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=PAPER, linewidth=1))
+    plot.square(axes, column, row, colour, strength)
     weight = "bold" if pair.p_holm < significance else "normal"
-    counts = f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}"
     lines = (
         (-0.31, f"{percent(pair.mean)} %", 8.0),
-        (-0.07, counts, 6.5),
+        (-0.07, f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}", 6.5),
         (0.14, f"p {p_value(pair.test.p)}", 6.5),
         (0.34, f"Holm {p_value(pair.p_holm)}", 6.5),
     )
