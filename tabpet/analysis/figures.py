@@ -14,7 +14,15 @@ import pandas as pd
 
 from tabpet.analysis import graph_figures, plot
 from tabpet.analysis.coverage import cost_table
-from tabpet.analysis.formats import NOTHING, count, duration, narrow_interval, number, p_words
+from tabpet.analysis.formats import (
+    NOTHING,
+    count,
+    duration,
+    narrow_interval,
+    number,
+    p_words,
+    percent,
+)
 from tabpet.analysis.matrix import draw_comparison_matrix
 from tabpet.analysis.names import (
     GRAPHS,
@@ -198,7 +206,7 @@ def _trend(cells: pd.DataFrame) -> str:
     if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
         return "too few for a trend"
     correlation = spearmanr(known["rows"], known["improvement"])
-    return f"rank correlation {correlation.statistic:+.2f}, {p_words(correlation.pvalue)}"
+    return f"rank correlation {percent(correlation.statistic)}, {p_words(correlation.pvalue)}"
 
 
 def draw_alpha_curves(results: Results) -> Drawing:
@@ -363,8 +371,9 @@ def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
             plot.centred(axes, n_datasets + right, place, text, weight=weight, fontsize=8)
     axes.set_yticks(range(n_methods), [method_name(str(method)) for method in table])
     names = [plot.shorten(results.short(dataset)) for dataset in table.index]
-    places = [n_datasets + place for place in ends.values()]
-    axes.set_xticks([*range(n_datasets), *places], [*names, *ends], rotation=90)
+    axes.set_xticks(range(n_datasets), names, rotation=90)
+    for name, right in ends.items():
+        plot.centred(axes, n_datasets + right, -0.8, name, fontsize=8)
     axes.set_xlim(-0.5, width + 5.2)
     axes.set_ylim(n_methods - 0.5, -0.5)
     axes.tick_params(length=0)
@@ -399,7 +408,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     p_values = difference.p_values.rename(index=labels, columns=labels)
     figure = plot.new_figure(9.0, 1.7 + 0.24 * len(means))
     axes = figure.subplots()
-    critical_difference_diagram(
+    diagram = critical_difference_diagram(
         means,
         p_values,
         alpha=difference.significance,
@@ -412,6 +421,8 @@ def draw_critical_difference(results: Results) -> Drawing:
         crossbar_props={"color": MAIN, "linewidth": 3.5, "solid_capstyle": "butt"},
         text_h_margin=0.04 * (means.max() - means.min() + 1),
     )
+    for (bar,) in diagram["crossbars"]:
+        bar.set_xdata(sorted(bar.get_xdata()))  # their points come in the order of a set
     axes.spines["top"].set_visible(True)
     _distance_ruler(axes, means.iloc[0], difference.distance)
     figure.suptitle(_difference_title(difference), x=0.02, ha="left", fontsize=10)

@@ -13,7 +13,6 @@ import pandas as pd
 from tabpet.analysis.formats import tick
 from tabpet.analysis.results import Results
 from tabpet.files import write_text
-from tabpet.graphs.figure import save_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,19 +138,16 @@ def empty_drawing(reason: str) -> Drawing:
 
 def save_drawing(drawing: Drawing, folder: Path, name: str) -> None:
     """Write `{name}.svg` and, beside it, `{name}.csv`."""
-    import matplotlib
-
-    # Text stays text: it can be searched, read aloud and is a third of the size.
-    with matplotlib.rc_context({**STYLE, "svg.fonttype": "none"}):
-        save_svg(drawing.figure, folder / f"{name}.svg")
+    write_text(svg_text(drawing.figure), folder / f"{name}.svg")
     write_text(drawing.numbers.to_csv(index=False), folder / f"{name}.csv")
 
 
 def svg_text(figure: "Figure") -> str:
-    """A figure as SVG, in the same form as its file would have."""
+    """A figure as SVG: the same figure gives the same text."""
     import matplotlib
 
     buffer = StringIO()
+    # Text stays text: it can be searched, read aloud and is a third of the size.
     with matplotlib.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": "tabpet"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()

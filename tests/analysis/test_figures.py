@@ -201,6 +201,15 @@ def test_ranks_in_the_diagram_have_intervals_and_the_caption_says_what_is_wrong(
     assert order.index("comparison_matrix") < order.index("critical_difference")
 
 
+def test_bars_of_the_diagram_are_the_same_in_every_process():
+    # The library joins their points in the order of a set of names.
+    [axes] = plot.draw(DRAWERS["critical_difference"], grid.full_results()).figure.axes
+    bars = [line for line in axes.lines if line.get_linewidth() == 3.5]
+    assert len(bars) > 1
+    for bar in bars:
+        assert list(bar.get_xdata()) == sorted(bar.get_xdata())
+
+
 def test_sizes_of_other_datasets_are_no_sizes():
     results = Results.build(runs_frame(runs_of({(1, 0.0): 1, (1, 1.0): 1})))
     others = Results.build(results.scores, datasets=grid.datasets_frame())
