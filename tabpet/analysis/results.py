@@ -112,8 +112,8 @@ class Results:
         choices = self.choices[self.choices["model"] == model].dropna(subset=GAINS)
         choices = choices[choices["dataset"].isin(self.datasets_of(task))]
         ours, theirs = (
-            choices[choices["encoding"] == one].set_index(["dataset", "split"])[GAINS]
-            for one in (encoding, other)
+            choices[choices["encoding"] == name].set_index(["dataset", "split"])[GAINS]
+            for name in (encoding, other)
         )
         both = ours.join(theirs, how="inner", rsuffix="_other")
         return both.groupby(level="dataset", sort=False).mean()
