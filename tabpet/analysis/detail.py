@@ -9,14 +9,13 @@ from tabpet.analysis.formats import percent, score, with_deviation
 from tabpet.analysis.names import (
     METRICS,
     MODELS,
-    PET,
     TASKS,
     TRANSFORMERS,
     encoding_name,
-    method_name,
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, spread, under
+from tabpet.names import EncodingName, Method
 
 COLUMNS = [
     "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
@@ -47,7 +46,7 @@ PET_COLUMNS = (
 def detailed_graphs_table(results: Results) -> Table:
     """Baseline, Tab-PET and improvement of every graph estimator, per dataset and model."""
     cells = results.cells
-    data = cells[~cells["encoding"].str.contains("-")].copy()
+    data = cells[[EncodingName.parse(name).control is None for name in cells["encoding"]]].copy()
     if data.empty:
         return Table.empty("detailed_graphs", "no transformer was trained with a graph's encoding")
     data["abbreviation"] = data["dataset"].map(results.short)
@@ -89,7 +88,7 @@ def detailed_models_table(results: Results) -> Table:
     if results.methods.empty:
         return Table.empty("detailed_models", "no run has finished")
     cells = results.cells[results.cells["encoding"] == results.settings.main_encoding]
-    gains = cells.assign(method=cells["model"] + PET)[
+    gains = cells.assign(method=[str(Method(model, "pet")) for model in cells["model"]])[
         ["dataset", "method", "improvement", "oracle_improvement", "oracle_sd"]
     ]
     data = results.methods.merge(gains, on=["dataset", "method"], how="left")
@@ -105,11 +104,11 @@ def detailed_models_table(results: Results) -> Table:
 def _models_panel(results: Results, data: pd.DataFrame, task: str) -> Panel:
     columns = {}
     for method in map(str, results.method_table(task)):
-        model, plus, _ = method.partition(PET)
-        group, base = (
-            (method_name(model), "base") if model in TRANSFORMERS else ("", method_name(model))
-        )
+        parsed = Method.parse(method)
+        group, base = "", parsed.label
+        if parsed.model in TRANSFORMERS:
+            group, base = MODELS[parsed.model], "base"
         plain = [Column(("test", "sd"), group, base, with_deviation)]
-        columns[method] = under(group, PET_COLUMNS) if plus else plain
+        columns[method] = under(group, PET_COLUMNS) if parsed.variant == "pet" else plain
     heading = f"{TASKS[task]} ({METRICS[task]})"
     return Panel(spread_datasets(results, data, task, "method", columns), heading, beside=3)

@@ -73,7 +73,7 @@ def draw_improvement_by_graph(results: Results) -> Drawing:
 def draw_null_controls(results: Results) -> Drawing:
     """The main encoding beside random and shuffled ones of the same width, by the same choice."""
     main = results.settings.main_encoding
-    encodings = [main, f"{main}-random", f"{main}-shuffled"]
+    encodings = [main, *map(results.control_of_main, ("random", "shuffled"))]
     cells = results.cells[results.cells["encoding"].isin(encodings)]
     if main not in (ran := present(encodings, cells["encoding"])) or len(ran) == 1:
         raise NothingToDraw("Random and shuffled encodings were not run beside the main encoding.")
@@ -123,7 +123,10 @@ def _paired_boxes(axes: "Axes", cells: pd.DataFrame, encodings: Sequence[str]) -
 def draw_learnable(results: Results) -> Drawing:
     """Fixed encodings against learned ones, dataset by dataset (paper, appendix H.2)."""
     main = results.settings.main_encoding
-    by_model = {model: results.paired(model, main, f"{main}-learnable") for model in results.models}
+    by_model = {
+        model: results.paired(model, main, results.control_of_main("learnable"))
+        for model in results.models
+    }
     model = next((model for model, both in by_model.items() if len(both)), None)
     if model is None:
         raise NothingToDraw("Learnable encodings were not run beside the main encoding.")
@@ -272,13 +275,12 @@ def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
     for place, model in _present_models(curves):
         line = these[these["model"] == model].sort_values("alpha")
         line = line.assign(place=np.searchsorted(alphas, line["alpha"]))
-        style = {"color": plot.SERIES[place], "linestyle": plot.LINES[place]}
-        axes.plot(
-            line["place"], line["improvement"], linewidth=1.3, zorder=3 - 0.1 * place, **style
-        )
+        colour, marker, linestyle = plot.series(place)
+        style = {"color": colour, "linestyle": linestyle, "zorder": 3 - 0.1 * place}
+        axes.plot(line["place"], line["improvement"], linewidth=1.3, **style)
         for column in CURVE_MARKS:
             marked = line[line[column] > 0]
-            style = _curve_mark(column, plot.SERIES[place], plot.MARKERS[place])
+            style = _curve_mark(column, colour, marker)
             axes.plot(marked["place"], marked["improvement"], zorder=4, **style)
     plot.percent_axis(axes, "y", [], "")
     axes.margins(y=0.15)
@@ -307,10 +309,10 @@ def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:
     """What lines and marks mean."""
     from matplotlib.lines import Line2D
 
-    models = [
-        Line2D([], [], color=plot.SERIES[place], linestyle=plot.LINES[place], label=MODELS[model])
-        for place, model in _present_models(curves)
-    ]
+    models = []
+    for place, model in _present_models(curves):
+        colour, _, linestyle = plot.series(place)
+        models.append(Line2D([], [], color=colour, linestyle=linestyle, label=MODELS[model]))
     marks = [
         Line2D([], [], label=CURVE_MARKS[column][0], **_curve_mark(column, INK, "o"))
         for column in ("chosen", "oracle")

@@ -14,7 +14,8 @@ from tabpet.analysis.formats import interval, number, p_value, percent, share, u
 from tabpet.analysis.names import MODELS, TASKS, encoding_name
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, show, spread, under
-from tabpet.config import CONTROL_KINDS
+from tabpet.names import EncodingName
+from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
 SCOPES = (*TASKS, "all")
@@ -158,7 +159,7 @@ def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:
 
 def graph_methods_table(results: Results) -> Table:
     """Mean improvement and time of the graph estimators, per model."""
-    cells = [cell for cell in _cells(results) if "-" not in cell[1]]
+    cells = [cell for cell in _cells(results) if EncodingName.parse(cell[1]).control is None]
     if not cells:
         return Table.empty("graph_methods", "no transformer was trained with a graph's encoding")
 
@@ -194,7 +195,7 @@ def _graph_seconds(results: Results, method: str) -> pd.Series:
 def learnable_table(results: Results) -> Table:
     """Tab-PET and learnable encodings, each against its baseline and head to head."""
     main = results.settings.main_encoding
-    trained = f"{main}-learnable"
+    trained = results.control_of_main("learnable")
     models = [m for m in results.models if {main, trained} <= set(results.encodings_of(m))]
     if not models:
         reason = f"no model has both {main} and {trained}: add {trained} to `controls`"
@@ -218,7 +219,7 @@ def learnable_table(results: Results) -> Table:
 def controls_table(results: Results) -> Table:
     """What encodings without structure gain through the same choice of alpha."""
     main = results.settings.main_encoding
-    controls = [f"{main}-{kind}" for kind in CONTROL_KINDS]
+    controls = list(map(results.control_of_main, CONTROL_KINDS))
     cells = [
         (model, encoding)
         for model, encoding in product(results.models, (main, *controls))
@@ -258,7 +259,7 @@ def _duel(both: pd.DataFrame) -> dict[str, Any]:
 def oracle_table(results: Results) -> Table:
     """How much better a choice on the test set looks, for every model and encoding."""
     # A learnable encoding has one alpha, so nothing to choose.
-    cells = [cell for cell in _cells(results) if not cell[1].endswith("-learnable")]
+    cells = [cell for cell in _cells(results) if not EncodingName.parse(cell[1]).is_trained]
     if not cells:
         return Table.empty("oracle", "no transformer has an alpha to choose")
 

@@ -163,7 +163,7 @@ def _boxes(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -
 def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str]) -> None:
     for place, method in enumerate(methods):
         these = numbers[numbers["method"] == method].sort_values(metric, kind="stable")
-        color, marker = plot.SERIES[place], plot.MARKERS[place]
+        color, marker, linestyle = plot.series(place)
         for column, face in (("oracle_improvement", "none"), ("improvement", color)):
             points: dict[str, Any] = {"facecolor": face, "edgecolor": color, "linewidth": 0.7}
             axes.scatter(these[metric], these[column], 12, marker=marker, alpha=0.5, **points)
@@ -171,7 +171,7 @@ def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str
             these[metric],
             these[f"mean_up_to_{metric}"],
             color=color,
-            linestyle=plot.LINES[place],
+            linestyle=linestyle,
             linewidth=1.6,
             drawstyle="steps-post",
             marker=marker,

@@ -16,8 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, PET, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.names import MODELS, TRANSFORMERS, TREES, encoding_name
 from tabpet.analysis.results import Results, present
+from tabpet.names import Method
 from tabpet.stats import (
     Comparison,
     ControlDecision,
@@ -176,9 +177,10 @@ def _controls(results: Results, model: str) -> Iterator[Control]:
     main, scores = results.settings.main_encoding, results.scores
     planned = set(scores.loc[scores["model"] == model, "encoding"])
     for kind in NULL_KINDS:
-        if f"{main}-{kind}" not in planned:
+        control = results.control_of_main(kind)
+        if control not in planned:
             continue
-        both = results.paired(model, main, f"{main}-{kind}")
+        both = results.paired(model, main, control)
         yield Control(
             kind=kind,
             median=float(both["improvement_other"].median()),
@@ -209,7 +211,7 @@ def _learned_duel(results: Results, effects: Sequence[Effect]) -> Duel | None:
     """Fixed encodings against learned ones of the same width, in the first model that has both."""
     main = results.settings.main_encoding
     for effect in effects:
-        both = results.paired(effect.model, main, f"{main}-learnable")
+        both = results.paired(effect.model, main, results.control_of_main("learnable"))
         if len(both):
             ours, learned = both["improvement"], both["improvement_other"]
             wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
@@ -220,7 +222,7 @@ def _learned_duel(results: Results, effects: Sequence[Effect]) -> Duel | None:
 def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
     """The first model with encodings against the tuned trees."""
     for effect, tree in product(effects[:1], TREES):
-        both = scores_of_both(results, f"{effect.model}{PET}", tree)
+        both = scores_of_both(results, str(Method(effect.model, "pet")), tree)
         if len(both):
             wins = [
                 win_rate(str(task), rows["test"], rows["test_other"]).wins

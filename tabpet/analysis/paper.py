@@ -12,7 +12,6 @@ from tabpet.analysis.names import (
     METHODS,
     METRICS,
     MODELS,
-    PET,
     TASKS,
     TREES,
     encoding_name,
@@ -21,6 +20,7 @@ from tabpet.analysis.names import (
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, spread, under
+from tabpet.names import EncodingName, Method
 
 REFERENCE = Path(__file__).parent / "reference"
 OUR_NAMES = {
@@ -94,18 +94,23 @@ def _published_cells() -> pd.DataFrame:
     graphs = read_reference("graph_methods").assign(table="graph methods")
     graphs["cell"] = f"{GRAPH_MODEL}/" + graphs["method"]
     base = graphs.assign(mean=graphs["baseline_mean"], std=graphs["baseline_std"])
-    pet = graphs.assign(cell=graphs["cell"] + PET, mean=graphs["pet_mean"], std=graphs["pet_std"])
+    pet = graphs.assign(
+        mean=graphs["pet_mean"], std=graphs["pet_std"], cell=_with_encodings(graphs["cell"])
+    )
     # Its other two columns are Spearman's of the graph estimators.
     learnable = read_reference("learnable").query("variant == 'learnable'")
-    learnable = learnable.assign(
-        table="learnable", cell=f"{GRAPH_MODEL}/{PAPER_ENCODING}-learnable{PET}"
-    )
+    learned = f"{GRAPH_MODEL}/{EncodingName(PAPER_ENCODING, 'learnable')}"
+    learnable = learnable.assign(table="learnable", cell=str(Method(learned, "pet")))
     blocks = [main, base.drop(columns="improvement_pct"), pet, learnable]
     names = {"mean": "paper", "std": "paper_sd", "improvement_pct": "paper_improvement"}
     cells = pd.concat(blocks, ignore_index=True)[["abbr", "task", "table", "cell", *names]]
     sheet = read_reference("datasets").set_index("abbr")["name"]
     cells.insert(0, "dataset", cells["abbr"].map(sheet))
     return cells.rename(columns=names)
+
+
+def _with_encodings(cells: pd.Series) -> list[str]:
+    return [str(Method(cell, "pet")) for cell in cells]
 
 
 def _our_cells(results: Results) -> pd.DataFrame:
@@ -121,7 +126,7 @@ def _our_cells(results: Results) -> pd.DataFrame:
     shared = ["dataset", "cell", "seeds", "splits"]
     base = named[shared].assign(test=named["base_test"], sd=named["base_sd"])
     chosen = ["test", "improvement", "oracle_test", "oracle_improvement"]
-    pet = named[[*shared, *chosen]].assign(cell=named["cell"] + PET, sd=named["test_sd"])
+    pet = named[[*shared, *chosen]].assign(cell=_with_encodings(named["cell"]), sd=named["test_sd"])
     trees = results.methods[results.methods["method"].isin(TREES)].rename(
         columns={"method": "cell"}
     )
@@ -152,7 +157,8 @@ def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None
         return None
     columns = {
         cell: under(
-            method_short(cell), [HERE, PAPER, *([ORACLE] if cell.endswith(PET) else []), SIGN]
+            method_short(cell),
+            [HERE, PAPER, *([ORACLE] if Method.parse(cell).variant == "pet" else []), SIGN],
         )
         for cell in METHODS
         if cell in set(mine["cell"])
@@ -164,9 +170,10 @@ def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None
 def _cell_label(table: str, cell: str) -> str:
     if table == "main":
         return method_name(cell)
-    model, _, encoding = cell.removesuffix(PET).partition("/")
-    kind = "+PET" if cell.endswith(PET) else "base"
+    method = Method.parse(cell)
+    model, _, encoding = method.model.partition("/")
+    kind = "+PET" if method.variant == "pet" else "base"
     if table == "learnable":
         kind = "learnable"
-        encoding = encoding.partition("-")[0]
+        encoding = EncodingName.parse(encoding).graph
     return f"{MODELS[model]}, {encoding_name(encoding)}, {kind}"

@@ -153,6 +153,12 @@ def svg_text(figure: "Figure") -> str:
     return buffer.getvalue()
 
 
+def series(place: int) -> tuple[str, str, Any]:
+    """Colour, marker and line of a series; they repeat after the sixth."""
+    place %= len(SERIES)
+    return SERIES[place], MARKERS[place], LINES[place]
+
+
 def shorten(name: str) -> str:
     """A dataset's name that fits beside an axis."""
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

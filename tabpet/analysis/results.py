@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, PET, TRANSFORMERS, is_reference
+from tabpet.analysis.names import METHODS, TRANSFORMERS, TREES, is_reference
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
-from tabpet.config import AnalysisSettings
-from tabpet.plan import DEFAULT, TUNED
+from tabpet.names import EncodingName, Method
+from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import read_runs
+from tabpet.settings import AnalysisSettings
 
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
@@ -143,6 +144,10 @@ class Results:
         state = self.graph_states.get((dataset, encoding))
         return f"{state} graph" if state else ""
 
+    def control_of_main(self, kind: str) -> str:
+        """The encoding that is the control of this kind of the main one."""
+        return str(EncodingName(self.settings.main_encoding, kind))
+
     def encodings_of(self, model: str) -> list[str]:
         """The encodings that a model has choices for, in the order of the scores."""
         return list(self.cells[self.cells["model"] == model]["encoding"].unique())
@@ -190,10 +195,11 @@ def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -
     plain = {"base_test": "test", "base_sd": "sd"}
     tab_pet = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
     shared = ["dataset", "task", "seeds", "splits"]
+    pet = [str(Method(model, "pet")) for model in cells["model"]]
     frames = [
         _learner_scores(scored_runs(scores)),
         cells[[*shared, *plain]].rename(columns=plain).assign(method=cells["model"]),
-        cells[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=cells["model"] + PET),
+        cells[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=pet),
     ]
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]
     methods = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
@@ -212,8 +218,10 @@ def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -
 def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:
     """Tuned trees under their name, plain references as `<name>-default`, linear as `linear`."""
     learners = runs[~runs["model"].isin(TRANSFORMERS) & runs["encoding"].isin([TUNED, DEFAULT])]
-    plain = (learners["encoding"] == DEFAULT) & (learners["model"] != "linear")
-    method = learners["model"].where(~plain, learners["model"] + f"-{DEFAULT}")
+    method = [
+        str(Method(model, "default" if encoding == DEFAULT and model in TREES else ""))
+        for model, encoding in zip(learners["model"], learners["encoding"], strict=True)
+    ]
     keys = ["dataset", "task", "method"]
     by_split = learners.assign(method=method).groupby([*keys, "split"], sort=False)
     splits = by_split.agg(

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tabpet.analysis.captions import TABLE_TEXTS
 from tabpet.analysis.names import TABLES, encoding_name
-from tabpet.config import AnalysisSettings
 from tabpet.files import write_text
+from tabpet.settings import AnalysisSettings
 
 LATEX = str.maketrans(
     {

@@ -11,9 +11,10 @@ import pandas as pd
 
 from tabpet.analysis import coverage, detail, gains, matrix, mixed, names, paper
 from tabpet.analysis.formats import narrow_interval, number, p_value, percent, score, share, whole
-from tabpet.analysis.names import METRICS, PET, TABLES, TASKS, method_name, method_short
+from tabpet.analysis.names import METRICS, TABLES, TASKS, method_name
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, show, spread, under
+from tabpet.names import Method
 from tabpet.stats import (
     exclude_outliers,
     holm,
@@ -108,11 +109,11 @@ def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
 
 
 def _main_columns(method: str) -> list[Column]:
-    model, plus, _ = method.partition(PET)
-    short = method_short(model)
-    if model not in names.TRANSFORMERS:
-        return [Column("test", "", short, score)]
-    if not plus:
+    parsed = Method.parse(method)
+    if parsed.model not in names.TRANSFORMERS:
+        return [Column("test", "", parsed.short_label, score)]
+    short = Method(parsed.model).short_label
+    if not parsed.variant:
         return [Column("test", short, "base", score)]
     return [Column("test", short, "+PET", score), Column(ORACLE, short, ORACLE, score)]
 
@@ -132,7 +133,7 @@ def _rank_texts(row: pd.Series) -> list[str]:
 def trees_table(results: Results) -> Table:
     """Transformers, without and with Tab-PET, against trees and plain references."""
     present = list(results.methods["method"].unique())
-    transformers = [m for m in present if m.removesuffix(PET) in names.TRANSFORMERS]
+    transformers = [m for m in present if Method.parse(m).model in names.TRANSFORMERS]
     opponents = [m for m in present if m not in transformers]
     if not transformers or not opponents:
         missing = "transformer" if not transformers else "tree learner or reference"

@@ -15,8 +15,8 @@ from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, show, spread, under
 from tabpet.analysis.tables import MAKERS, make_tables, write_tables
-from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
+from tabpet.settings import AnalysisSettings
 from tests.analysis.grid import (
     abbreviations,
     broken_runs,
