@@ -6,7 +6,7 @@ from tabpet.analysis.formats import percent
 from tabpet.analysis.names import MODELS
 from tabpet.analysis.paper import GRAPH_MODEL, PAPER_ENCODING, read_reference
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table, show
+from tabpet.analysis.table import Column, Panel, Table, show
 
 NULL_KINDS = ("random", "shuffled")
 COLUMNS = (
@@ -41,16 +41,9 @@ def claims_table(results: Results) -> Table:
         data = data.join(gains.rename(columns=_named(kind, f"{kind}_oracle")))
     data = data[NUMBERS].rename_axis("dataset")
     summary = data.agg(["mean", "median"])
-    caption = (
-        f"Improvement of {MODELS[GRAPH_MODEL]} by Spearman encodings in percent, as published, and "
-        "here: with alpha chosen by validation, and by test as a claim on test rows would have it. "
-        "Beside it the same for encodings without structure. Published gains were chosen on the "
-        "mean test score by the released code, so the column to hold them against is the one by "
-        "test."
-    )
-    part = Part(show(data.set_axis(map(results.short, data.index)), COLUMNS, "Dataset"))
-    part = part.with_footer(show(summary, COLUMNS, "Dataset"))
-    return Table("claims", caption, data.reset_index(), (part,))
+    panel = Panel(show(data.set_axis(map(results.short, data.index)), COLUMNS, "Dataset"))
+    panel = panel.with_footer(show(summary, COLUMNS, "Dataset"))
+    return Table.of("claims", results.settings, data.reset_index(), [panel])
 
 
 def _gains(results: Results, encoding: str) -> pd.DataFrame:
