@@ -6,7 +6,6 @@ float64, categorical ones have text levels, and a missing target removes the row
 
 import logging
 import os
-from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +15,17 @@ import pandas as pd
 from tabpet.catalog import CatalogRow
 from tabpet.config import FetchSettings
 from tabpet.data.card import Card, check_content, check_expectation, make_card
-from tabpet.data.readers import as_category, as_convention, read_table
+from tabpet.data.convention import (
+    RESERVED,
+    as_category,
+    as_convention,
+    free_name,
+    to_convention,
+)
+from tabpet.data.readers import read_table
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
 
-RESERVED = ("part", "row")  # columns that prepare_split adds
 ADVICE = (
     "If this is the right table, correct the catalog row: what the table has is shown above. If it "
     "is not, get the right one. `fetch: {on_mismatch: warn}` goes on with a warning."
@@ -128,7 +133,6 @@ def _to_raw(
     frame: pd.DataFrame, row: CatalogRow, target: str | None
 ) -> tuple[pd.DataFrame, str, list[str]]:
     """Bring a table into the raw convention; returns it, its target's name and warnings."""
-    warnings: list[str] = []
     if target is None or target not in frame:
         problem = f"the target {target!r} is not a column of the table" if target else "no target"
         raise TabpetError(
@@ -146,23 +150,12 @@ def _to_raw(
     features = [name for name in frame if name != target]
     if not features:
         raise TabpetError(f"{row.name}: no feature columns are left beside the target {target!r}.")
-    columns = {}
-    for name in features:
-        column = as_category(frame[name]) if name in row.categorical else as_convention(frame[name])
-        if frame[name].dtype == object and _looks_numeric(column):
-            warnings.append(
-                f"{name}: text that looks like numbers was read as {column.nunique()} categories; "
-                "check decimal commas, thousands separators and units"
-            )
-        if column.dtype.kind == "f" and np.isinf(column).any():
-            warnings.append(f"{name}: {int(np.isinf(column).sum())} infinite values set to missing")
-            column = column.replace([np.inf, -np.inf], np.nan)
-        columns[name] = column
+    columns, warnings = to_convention(frame[features], row.categorical)
     columns[target] = _target_column(frame[target], row)
-    renamed = {name: _free_name(name, columns) for name in columns if name in RESERVED}
+    renamed = {name: free_name(name, columns) for name in columns if name in RESERVED}
     for old, new in renamed.items():
         warnings.append(f"column {old!r} renamed to {new!r}: the name is used by prepared splits")
-    raw = pd.DataFrame(columns).rename(columns=renamed)
+    raw = columns.rename(columns=renamed)
     target = renamed.get(target, target)
     unlabelled = int(raw[target].isna().sum())
     if unlabelled:
@@ -186,19 +179,6 @@ def _target_column(column: pd.Series, row: CatalogRow) -> pd.Series:
             "Correct `task` or `target` in the catalog."
         )
     return numbers.astype("float64").replace([np.inf, -np.inf], np.nan)
-
-
-def _free_name(name: str, taken: Collection[Hashable]) -> str:
-    while name in taken or name in RESERVED:
-        name += "_"
-    return name
-
-
-def _looks_numeric(column: pd.Series) -> bool:
-    """Whether nearly all levels of a category are numbers with odd marks, such as 1,5 or 3 %."""
-    if not isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() < 10:
-        return False
-    return column.cat.categories.str.fullmatch(r"[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}").mean() > 0.9
 
 
 def _listing(names: "pd.Index | list[str]", most: int = 20) -> str:

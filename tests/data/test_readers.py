@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tabpet.data.readers import as_convention, read_table
+from tabpet.data.convention import as_convention
+from tabpet.data.readers import read_table
 from tabpet.errors import TabpetError
 
 
