@@ -183,7 +183,7 @@ def _describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
         ]
     if not _holds_objects(before) or len(levels) < 10:
         return []
-    odd = levels[pd.to_numeric(levels, errors="coerce").isna()]
+    odd = levels[pd.to_numeric(levels.to_series(), errors="coerce").isna().to_numpy()]
     if 0 < len(odd) <= len(levels) // 10:
         return [
             f"{name}: {len(levels) - len(odd)} numbers were read as categories because of "

@@ -1,13 +1,11 @@
 """`tabpet train`: one cell by hand, with a live view of its training."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from tabpet.catalog import read_catalogs, select_datasets
@@ -18,7 +16,6 @@ from tabpet.plan import split_encoding_name
 if TYPE_CHECKING:  # torch is loaded by the functions that need it: other commands stay quick
     from tabpet.runs import Run
     from tabpet.training.cell import Cell
-    from tabpet.training.progress import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 console = Console()
@@ -99,6 +96,7 @@ def _train(cell: "Cell", files: Sequence[Path], results: Path) -> "list[Run]":
     from tabpet.training.cell import run_cell
     from tabpet.training.checkpoint import Checkpoint
     from tabpet.training.memory import keep_freed_memory
+    from tabpet.training.progress import live_bar
 
     keep_freed_memory()
     folder = results / "runs" / cell.dataset / f"split{cell.split}" / cell.model / cell.encoding
@@ -108,7 +106,7 @@ def _train(cell: "Cell", files: Sequence[Path], results: Path) -> "list[Run]":
         path = folder / f"seed{cell.seed}.hand.pt"
         checkpoint = Checkpoint(path, cell.training.checkpoint_seconds)
     table, info, *encoding = files
-    with _live_bar(cell.training.max_epochs) as progress:
+    with live_bar(cell.training.max_epochs, console) as progress:
         result = run_cell(
             cell,
             Split.load(table, info),
@@ -118,30 +116,6 @@ def _train(cell: "Cell", files: Sequence[Path], results: Path) -> "list[Run]":
         )
     checkpoint.delete_groups()
     return result.runs
-
-
-@contextlib.contextmanager
-def _live_bar(max_epochs: int) -> "Iterator[Callable[[Snapshot], None]]":
-    """A bar over epochs that also tells the best score, the members left and the time left."""
-    from tabpet.training.progress import show_seconds
-
-    columns = (
-        TextColumn("epoch"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("epoch", total=max_epochs, state="starting")
-
-        def show(snapshot: "Snapshot") -> None:
-            state = (
-                f"best {snapshot.best_text}, {snapshot.training}/{snapshot.members} alphas, "
-                f"≤ {show_seconds(snapshot.seconds_left)} left"
-            )
-            bar.update(task, completed=snapshot.epoch, state=state)
-
-        yield show
 
 
 def _runs_table(runs: "list[Run]") -> Table:
