@@ -1,4 +1,4 @@
-"""The method as scikit-learn estimators: the workflow's preparation, graph, encoding and trainer."""
+"""The method as scikit-learn estimators, on the same code as the workflow."""
 
 from tabpet.estimators.classifier import TabPETClassifier
 from tabpet.estimators.regressor import TabPETRegressor

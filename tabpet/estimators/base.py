@@ -28,7 +28,7 @@ from tabpet.data.convention import follow_convention
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split, code_rows, prepare_parts
 from tabpet.encodings import CONTROLS, Encoding, control, encode
-from tabpet.errors import TableError
+from tabpet.errors import TableError, TabpetError
 from tabpet.estimators.rows import read_table, read_training_rows, shares_of_rows
 from tabpet.graphs import Graph, estimate_graph
 from tabpet.models import Architecture, Context, Layout, build_model, unusable_reason
@@ -128,6 +128,14 @@ class TabPETEstimator(BaseEstimator):
         y_val: Any = None,
     ) -> Self:
         """Estimate the graph, encode it, and train; `X_val`, `y_val` take the place of a share."""
+        try:
+            return self._fit(X, y, sample_weight, X_val, y_val)
+        except TableError:
+            raise
+        except TabpetError as error:  # of settings, which are parameters here
+            raise TableError(str(error)) from None
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> Self:
         training, model = self._training_settings(), self._model_settings()
         seed = self._draw_seed()
         features = read_table(self, X, reset=True)

@@ -104,7 +104,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
             ) from None
         if len(self.classes_) < 2:
             raise TableError(
-                f"The target has one class only ({self.classes_[0]!r}): there is nothing to "
+                f"The target has one class only ({str(self.classes_[0])!r}): there is nothing to "
                 "classify."
             )
         return self._coded(codes)
@@ -114,7 +114,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
         known = np.isin(y, self.classes_)
         if not known.all():
             raise TableError(
-                f"y_val has the class {y[~known][0]!r}, which y has not. Leave these rows out."
+                f"y_val has the class {str(y[~known][0])!r}, which y has not. Leave these rows out."
             )
         return self._coded(np.searchsorted(self.classes_, y))
 
@@ -131,8 +131,8 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
         return y
 
     def _coded(self, codes: np.ndarray) -> pd.Series:
-        names = [str(one) for one in self.classes_]
-        return pd.Series(pd.Categorical.from_codes(codes, categories=names), name=TARGET)
+        names = pd.Index([str(one) for one in self.classes_])
+        return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=names), name=TARGET)
 
     def _weigh_classes(self, table: Table) -> Table:
         if self.class_weight == "balanced":

@@ -31,7 +31,7 @@ class TabPETRegressor(RegressorMixin, TabPETEstimator):
             except (ValueError, TypeError):
                 wrong = next(one for one in y if not _is_number(one))
                 raise TableError(
-                    f"The target holds {wrong!r}, but TabPETRegressor predicts numbers. Use "
+                    f"The target holds {str(wrong)!r}, but TabPETRegressor predicts numbers. Use "
                     "TabPETClassifier for classes, or correct the target."
                 ) from None
         return pd.Series(

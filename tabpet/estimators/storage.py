@@ -142,7 +142,7 @@ def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _given_parameters(plain: Mapping[str, Any]) -> dict[str, Any]:
-    parameters = dict(plain)
+    parameters = {**plain, "alphas": tuple(plain["alphas"])}
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(map(tuple, parameters["class_weight"]))
     return parameters
@@ -162,6 +162,6 @@ def _array(listed: Mapping[str, Any]) -> np.ndarray:
     return np.array(listed["values"], dtype=listed["dtype"])
 
 
-def _columns(frame: pd.DataFrame) -> dict[str, list]:
+def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
     """A frame as lists; every number keeps all its digits."""
-    return frame.to_dict("list")
+    return {str(name): frame[name].tolist() for name in frame}
