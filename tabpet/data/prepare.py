@@ -162,8 +162,14 @@ def prepare_parts(
     if not keep.all():
         missing_numbers = "rows dropped"
         warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
-    if constant := [feature.name for feature in learned if feature.constant]:
-        warnings.append(f"constant in training rows: {', '.join(constant)}")
+    constant = {one.name: features[one.name][part == "train"] for one in learned if one.constant}
+    if names := [name for name, values in constant.items() if values.nunique() < 2]:
+        warnings.append(f"constant in training rows: {', '.join(names)}")
+    if names := [name for name, values in constant.items() if values.nunique() > 1]:
+        warnings.append(
+            f"{', '.join(names)}: so large that a float has no digits left for their differences, "
+            "as identifiers are; `ignore` such a column, or make it `categorical`"
+        )
     warnings += [
         f"only {rows[name]} {name} row{'' if rows[name] == 1 else 's'}: its scores say little"
         for name in ("val", "test")

@@ -95,13 +95,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
 
     def _read_target(self, y: Any) -> pd.Series:
         y = self._check_target(y)
-        try:
-            self.classes_, codes = np.unique(y, return_inverse=True)
-        except TypeError:
-            raise TableError(
-                "The target mixes text and numbers, so its classes have no order. Make all of "
-                "them text: y.astype(str)."
-            ) from None
+        self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise TableError(
                 f"The target has one class only ({str(self.classes_[0])!r}): there is nothing to "
@@ -127,6 +121,11 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
                 "these rows out."
             )
         y = _check_y(y, estimator=self)
+        if y.dtype == object and len({isinstance(one, str) for one in y}) > 1:
+            raise TableError(
+                "The target mixes text and numbers, so its classes have no order. Make all of "
+                "them text: y.astype(str)."
+            )
         check_classification_targets(y)
         return y
 

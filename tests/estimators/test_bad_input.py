@@ -50,7 +50,7 @@ FIT = {
     ),
     "text and numbers as classes": (
         ("classification", X, np.array([1, "a", 2.5] * 30, dtype=object)),
-        r"mixes text and numbers, so its classes have no order. Make all of them text|Unknown label",
+        "The target mixes text and numbers, so its classes have no order. Make all of them text",
     ),
     "no target": (("classification", X, None), "requires y to be passed, but the target y is None"),
     "only empty columns": (
