@@ -162,12 +162,14 @@ def prepare_parts(
     if not keep.all():
         missing_numbers = "rows dropped"
         warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
-    constant = {one.name: features[one.name][part == "train"] for one in learned if one.constant}
-    if names := [name for name, values in constant.items() if values.nunique() < 2]:
+    seen = features[(part == "train") & keep]
+    constant = [one.name for one in learned if one.constant]
+    beyond = [name for name in constant if len(seen[name].unique()) > 1]
+    if names := [name for name in constant if name not in beyond]:
         warnings.append(f"constant in training rows: {', '.join(names)}")
-    if names := [name for name, values in constant.items() if values.nunique() > 1]:
+    if beyond:
         warnings.append(
-            f"{', '.join(names)}: so large that a float has no digits left for their differences, "
+            f"{', '.join(beyond)}: so large that a float has no digits left for their differences, "
             "as identifiers are; `ignore` such a column, or make it `categorical`"
         )
     warnings += [

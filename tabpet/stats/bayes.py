@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from baycomp import SignedRankTest
+
+from tabpet.extras import need
 
 SAMPLES = 10_000
 
@@ -34,7 +35,7 @@ def bayesian_signed_rank(
     elif rope == 0 and not known.any():
         probabilities = (0.0, 1.0, 0.0)  # baycomp would have to call a side the winner
     else:
-        posterior = SignedRankTest(
+        posterior = need("baycomp", "The Bayesian test").SignedRankTest(
             np.zeros_like(known), known, rope, nsamples=samples, random_state=seed
         )
         probabilities = posterior.probs()
