@@ -17,6 +17,7 @@ from tabpet.files import read_json, write_text
 from tabpet.retry import retry
 from tabpet.state import newer_runs
 from tabpet.training.command import train
+from tabpet.trial.command import try_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,7 @@ app = typer.Typer(
 console = Console()
 app.command()(train)
 app.command()(retry)
+app.command("try")(try_table)
 
 
 @app.command()
