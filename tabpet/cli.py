@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tabpet import __version__
 from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
 from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
+from tabpet.data.command import dataset
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.retry import retry
@@ -31,6 +33,23 @@ console = Console()
 app.command()(train)
 app.command()(retry)
 app.command("try")(try_table)
+app.add_typer(dataset, name="dataset")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"tabpet {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
 
 
 @app.command()
@@ -67,7 +86,7 @@ def datasets(
         )
     console.print(table)
     here = sum(place != "to download" and place != "file missing" for place in places)
-    console.print(f"\n{len(names)} datasets, {here} available without a download")
+    console.print(f"\n{count(len(names), 'dataset')}, {here} available without a download")
 
 
 @app.command()
@@ -157,7 +176,7 @@ def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:
     console.print(_frame_table(frame[columns].itertuples(index=False), columns))
     warned = int(frame["warnings"].notna().sum())
     console.print(
-        f"\n{frame['dataset'].nunique()} datasets prepared"
+        f"\n{count(frame['dataset'].nunique(), 'dataset')} prepared"
         f"{f', {warned} with warnings' if warned else ''}. Details: "
         f"{results / 'tables' / 'datasets.csv'}"
     )
@@ -205,6 +224,11 @@ def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
         return row.source
     folder = mirror_folder(fetch)
     return "in mirror" if folder and mirror_file(row, folder) else "to download"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 dataset`, `2 datasets`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:

@@ -4,8 +4,10 @@ The raw table has its features in source order and the target last; numeric colu
 float64, categorical ones have text levels, and a missing target removes the row.
 """
 
+import difflib
 import logging
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,15 +138,15 @@ def _to_raw(
     if target is None or target not in frame:
         problem = f"the target {target!r} is not a column of the table" if target else "no target"
         raise TabpetError(
-            f"{row.name}: {problem}. "
-            f"Columns: {_listing(frame.columns)}. Correct `target` in the catalog."
+            f"{row.name}: {problem}. {nearest(target or '', frame.columns)} Correct `target` in "
+            "the catalog."
         )
     for option, names in (("categorical", row.categorical), ("ignore", row.ignore)):
         unknown = [name for name in names if name not in frame]
         if unknown:
             raise TabpetError(
                 f"{row.name}: `{option}` names {_listing(unknown)}, not columns of the table. "
-                f"Columns: {_listing(frame.columns)}."
+                f"{nearest(unknown[0], frame.columns)}"
             )
     frame = frame.drop(columns=[name for name in row.ignore if name != target])
     features = [name for name in frame if name != target]
@@ -179,6 +181,16 @@ def _target_column(column: pd.Series, row: CatalogRow) -> pd.Series:
             "Correct `task` or `target` in the catalog."
         )
     return numbers.astype("float64").replace([np.inf, -np.inf], np.nan)
+
+
+def nearest(name: str, known: Iterable[object]) -> str:
+    """The columns whose names are near a wrong one, or all of them."""
+    names = [str(one) for one in known]
+    lower = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(repr(lower[one]) for one in close)}?"
+    return f"Columns: {_listing(names)}."
 
 
 def _listing(names: "pd.Index | list[str]", most: int = 20) -> str:

@@ -1,7 +1,6 @@
 """A person's own file: a catalog row is made for it, with the task read from the target."""
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +10,7 @@ from tabpet.catalog import SAFE_NAME, CatalogRow
 from tabpet.config import FetchSettings
 from tabpet.data.card import Card
 from tabpet.data.convention import as_convention
-from tabpet.data.fetch import fetch_dataset
+from tabpet.data.fetch import fetch_dataset, nearest
 from tabpet.data.readers import read_table
 from tabpet.errors import TabpetError
 
@@ -56,15 +55,16 @@ def guess_task(target: pd.Series) -> Task:
     return "classification" if few else "regression"
 
 
-def nearest(name: str, known: Iterable[object]) -> str:
-    """The names that are near a wrong one, or all of them."""
-    names = [str(one) for one in known]
-    lower = {one.lower(): one for one in names}
-    close = difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
-    if close:
-        return f"Did you mean {' or '.join(repr(lower[one]) for one in close)}?"
-    shown = ", ".join(map(repr, names[:20]))
-    return f"Columns: {shown}{f', ... ({len(names)} in all)' if len(names) > 20 else ''}."
+def describe_target(card: Card) -> str:
+    """The task in a few words."""
+    target = card.target
+    if target.classes is not None:
+        parts = [f"{name} ({rows})" for name, rows in list(target.classes.items())[:6]]
+        more = f" and {len(target.classes) - 6} more" if len(target.classes) > 6 else ""
+        return f"classification of {target.name!r}: {', '.join(parts)}{more}"
+    assert target.range is not None
+    low, high = target.range
+    return f"regression of {target.name!r}: {low:g} to {high:g}"
 
 
 def _safe_name(stem: str) -> str:

@@ -69,7 +69,8 @@ def try_table(
 
 def _print_reading(card: "Card") -> None:
     """How the table was read, and how to correct it."""
-    from tabpet.trial.report import describe_columns, describe_target
+    from tabpet.data.own import describe_target
+    from tabpet.trial.report import describe_columns
 
     columns = describe_columns(card)
     console.print(f"{card.rows} rows, {describe_target(card)}", markup=False)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tabpet.analysis.formats import percent, percent_words
 from tabpet.data.card import Card
+from tabpet.data.own import describe_target
 from tabpet.runs import METRICS
 from tabpet.stats.improvement import improvement
 from tabpet.stats.splits import FEWEST, SplitTest
@@ -46,18 +47,6 @@ def describe_columns(card: Card) -> pd.DataFrame:
             for column in card.columns
         ]
     )
-
-
-def describe_target(card: Card) -> str:
-    """The task in a few words."""
-    target = card.target
-    if target.classes is not None:
-        parts = [f"{name} ({rows})" for name, rows in list(target.classes.items())[:6]]
-        more = f" and {len(target.classes) - 6} more" if len(target.classes) > 6 else ""
-        return f"classification of {target.name!r}: {', '.join(parts)}{more}"
-    assert target.range is not None
-    low, high = target.range
-    return f"regression of {target.name!r}: {low:g} to {high:g}"
 
 
 @dataclass(frozen=True)
