@@ -99,7 +99,7 @@ def check(
     for problem in problems:
         console.print(f"problem: {problem}", style="red", markup=False, soft_wrap=True)
     more = f", {skipped} of OpenML not fetched (--download)" if skipped else ""
-    console.print(f"{len(cards)} of {len(rows)} tables are as the sheet says{more}")
+    console.print(f"Tables as the sheet says: {len(cards)} of {len(rows)}{more}")
     if problems:
         raise typer.Exit(1)
 
