@@ -44,7 +44,9 @@ def outcome(tmp_path_factory):
     path = write_file(tmp_path_factory.mktemp("trial"))
     _, raw, card = read_own(path, "price", categorical=["zip"])
     steps = []
-    found = run_trial(raw, card, Plan(splits=1, seconds=9), lambda *step: steps.append(step))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "LEAST_TUNING", float("inf"))
+        found = run_trial(raw, card, Plan(splits=1, seconds=60), lambda *one: steps.append(one))
     return found, steps
 
 
@@ -131,8 +133,9 @@ def test_the_task_is_read_from_the_target(values, task):
 
 def test_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(experiment, "LEAST_TUNING", float("inf"))
     path = write_file(tmp_path, n=40)
-    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "0.1"]
+    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "1"]
     done = runner.invoke(cli.app, [*arguments, "--ignore", "zip", "--categorical", "rooms"])
     assert done.exit_code == 0, done.output
     assert "40 rows, regression of 'price'" in done.output
