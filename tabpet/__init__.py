@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tabpet.encodings import Encoding, encode
     from tabpet.errors import TabpetError
     from tabpet.estimators import TabPETClassifier, TabPETRegressor
-    from tabpet.graphs import Graph, estimate_graph
+    from tabpet.graphs.estimate import estimate_graph
+    from tabpet.graphs.graph import Graph
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,8 +32,8 @@ __all__ = [
 _HOMES = {
     "TabPETClassifier": "tabpet.estimators",
     "TabPETRegressor": "tabpet.estimators",
-    "Graph": "tabpet.graphs",
-    "estimate_graph": "tabpet.graphs",
+    "Graph": "tabpet.graphs.graph",
+    "estimate_graph": "tabpet.graphs.estimate",
     "Encoding": "tabpet.encodings",
     "encode": "tabpet.encodings",
     "TabpetError": "tabpet.errors",

@@ -70,8 +70,8 @@ def check(
     ] = False,
 ) -> None:
     """Read every row of a sheet and its table, and report all problems at once."""
-    from tabpet.config import FetchSettings
     from tabpet.data.fetch import fetch_dataset, mirror_file, mirror_folder
+    from tabpet.settings import FetchSettings
 
     rows, problems = parse_sheet(sheet)
     names = [row.name for row in rows]

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import FetchSettings
 from tabpet.data.card import Card, check_content, check_expectation, make_card
 from tabpet.data.convention import (
     RESERVED,
@@ -27,6 +26,7 @@ from tabpet.data.convention import (
 from tabpet.data.readers import read_table
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 ADVICE = (
     "If this is the right table, correct the catalog row: what the table has is shown above. If it "

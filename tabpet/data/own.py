@@ -7,12 +7,12 @@ from typing import Literal
 import pandas as pd
 
 from tabpet.catalog import SAFE_NAME, CatalogRow
-from tabpet.config import FetchSettings
 from tabpet.data.card import Card
 from tabpet.data.convention import as_convention
 from tabpet.data.fetch import fetch_dataset, nearest
 from tabpet.data.readers import read_table
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 Task = Literal["classification", "regression"]
 MOST_CLASSES = 20  # whole numbers with more different values are numbers to predict

@@ -16,11 +16,11 @@ import pandas as pd
 from pydantic import BaseModel
 from sklearn.model_selection import train_test_split
 
-from tabpet.config import PrepareSettings
 from tabpet.data.card import Card
 from tabpet.data.imputer import Imputer
 from tabpet.errors import TableError
 from tabpet.files import read_json, write_json, write_parquet
+from tabpet.settings import PrepareSettings
 
 MISSING_LEVEL = "(missing)"
 PARTS = ("train", "val", "test")

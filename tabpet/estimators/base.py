@@ -16,35 +16,38 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from tabpet.analysis.selection import is_best
-from tabpet.config import (
-    EncodingSettings,
-    ModelSettings,
-    PrepareSettings,
-    TrainingSettings,
-    load_section,
-)
-from tabpet.config import Settings as RunSettings
+from tabpet.clock import Clock
 from tabpet.data.convention import follow_convention
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split, code_rows, prepare_parts
-from tabpet.encodings import CONTROLS, Encoding, control, encode
+from tabpet.encodings import Encoding, control, encode
 from tabpet.errors import TableError, TabpetError
 from tabpet.estimators.rows import read_table, read_training_rows, shares_of_rows
-from tabpet.graphs import Graph, estimate_graph
-from tabpet.models import Architecture, Context, Layout, build_model, unusable_reason
-from tabpet.training.cell import saint_batch_size
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.graphs.graph import Graph
+from tabpet.models.build import build_model, unusable_reason
+from tabpet.models.context import Context
+from tabpet.models.layout import Layout
+from tabpet.names import EncodingName
+from tabpet.registry import CONTROLS, MODELS
+from tabpet.section import Section
+from tabpet.seeds import derive_seed
+from tabpet.settings import (
+    EncodingSettings,
+    PrepareSettings,
+    Settings,
+    TrainingSettings,
+    load_section,
+)
 from tabpet.training.device import choose_device, numerics
-from tabpet.training.progress import Clock, live_bar
+from tabpet.training.progress import live_bar
 from tabpet.training.scoring import score_rows
-from tabpet.training.seeds import derive_seed
 from tabpet.training.table import Table, build_table, feature_tensors
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
-Backbone = Literal["ft_transformer", "saint", "tab_transformer"]
 Edges = Iterable[tuple[str, str] | tuple[str, str, float]] | pd.DataFrame
-ALPHAS = tuple(RunSettings.model_fields["alphas"].default)
+ALPHAS = tuple(Settings.model_fields["alphas"].default)
 CONTROL_GRAPH = "spearman"  # behind a control that names no graph
-BATCH_SIZE = 32
 # A row that is asked for can't be dropped, so missing numbers are always imputed.
 PREPARE = PrepareSettings(min_complete=1)
 
@@ -56,7 +59,7 @@ class TabPETEstimator(BaseEstimator):
 
     def __init__(
         self,
-        backbone: Backbone = "ft_transformer",
+        backbone: str = "ft_transformer",
         graph: "str | Edges" = "spearman",
         alpha: float | Literal["auto"] = "auto",
         *,
@@ -229,21 +232,17 @@ class TabPETEstimator(BaseEstimator):
         }
         return load_section(TrainingSettings, values, "The estimator")
 
-    def _model_settings(self) -> Architecture:
-        if self.backbone not in ModelSettings.model_fields:
-            known = ", ".join(ModelSettings.model_fields)
-            raise TableError(f"There is no backbone {self.backbone!r}; there are {known}.")
-        depth = "n_layers" if self.backbone == "ft_transformer" else "depth"
+    def _model_settings(self) -> Section:
+        section = MODELS.find(self.backbone).settings
         wishes = {
             "width": self.width,
-            depth: self.depth,
+            "n_layers" if "n_layers" in section.model_fields else "depth": self.depth,
             "n_heads": self.n_heads,
             "attention_dropout": self.attention_dropout,
             "ffn_dropout": self.ffn_dropout,
         }
         given = {name: wish for name, wish in wishes.items() if wish is not None}
-        settings = load_section(ModelSettings, {self.backbone: given}, "The estimator")
-        return getattr(settings, self.backbone)
+        return load_section(section, given, f"The backbone {self.backbone}")
 
     def _share(self, given: bool) -> float | None:
         """The share of rows to validate on; None where rows are given or none are needed."""
@@ -280,9 +279,12 @@ class TabPETEstimator(BaseEstimator):
             names = [feature.name for feature in split.info.features]
             graph = graph_of_edges(self.graph, names)
         else:
-            name, kind = _split_name(self.graph)
+            # A control without a graph's name is one of the usual graph.
+            given = f"{CONTROL_GRAPH}-{self.graph}" if self.graph in CONTROLS else self.graph
+            name = EncodingName.parse(given)
+            kind = name.control
             graph = estimate_graph(
-                build_node_matrix(split), name, self.graph_settings, self.graph_seconds
+                build_node_matrix(split), name.graph, self.graph_settings, self.graph_seconds
             )
         encoding = encode(graph, **settings.model_dump())
         if encoding.graph_state == "failed":
@@ -315,11 +317,12 @@ class TabPETEstimator(BaseEstimator):
         weights: np.ndarray | None,
         seed: int,
         training: TrainingSettings,
-        model: Architecture,
+        model: Section,
     ) -> None:
         """Train a member per alpha, as a cell of the workflow does, and keep the chosen one."""
         device = self._find_device()
         layout = Layout.of(split.info)
+        usual_batch = MODELS.find(self.backbone).batch_size(len(layout.features))
         if reason := unusable_reason(self.backbone, layout, model, self.encoding_):
             raise TableError(reason)
         table = build_table(split, layout, training, device)
@@ -339,7 +342,7 @@ class TabPETEstimator(BaseEstimator):
             ),
             table=table,
             settings=training,
-            batch_size=self._rows_per_step(layout),
+            batch_size=self.batch_size or usual_batch,
             seed=seed,
             device=device,
             clock=Clock(self.max_seconds),
@@ -394,13 +397,6 @@ class TabPETEstimator(BaseEstimator):
             warnings.warn(f"{chosen.status}: {chosen.reason}", UserWarning, stacklevel=4)
         self.alpha_ = chosen.alpha
         return chosen
-
-    def _rows_per_step(self, layout: Layout) -> int:
-        if self.batch_size is not None:
-            return self.batch_size
-        if self.backbone == "saint":
-            return saint_batch_size(len(layout.features))
-        return BATCH_SIZE
 
     def _find_device(self) -> torch.device:
         if self.device == "auto":
@@ -458,14 +454,6 @@ def graph_of_edges(edges: "Edges", features: list[str]) -> Graph:
         adjacency=adjacency,
         directed=False,
     )
-
-
-def _split_name(name: str) -> tuple[str, Any]:
-    """The graph and the kind of control that a name stands for."""
-    if name in CONTROLS:
-        return CONTROL_GRAPH, name
-    graph, _, kind = name.rpartition("-")
-    return (graph, kind) if kind in CONTROLS else (name, None)
 
 
 def _restore(job: Job, member: Member) -> Any:

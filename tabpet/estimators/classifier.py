@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, column_or_1d
 
 from tabpet.errors import TableError
-from tabpet.estimators.base import ALPHAS, Backbone, Edges, TabPETEstimator
+from tabpet.estimators.base import ALPHAS, Edges, TabPETEstimator
 from tabpet.estimators.rows import TARGET
 from tabpet.training.table import Table
 
@@ -29,7 +29,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
 
     def __init__(
         self,
-        backbone: Backbone = "ft_transformer",
+        backbone: str = "ft_transformer",
         graph: str | Edges = "spearman",
         alpha: float | Literal["auto"] = "auto",
         *,

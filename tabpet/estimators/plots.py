@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tabpet.encodings.figure import draw_network
 from tabpet.errors import TabpetError
-from tabpet.graphs.figure import draw_network
 from tabpet.runs import METRICS
 
 if TYPE_CHECKING:

@@ -19,8 +19,10 @@ from tabpet.data.prepare import SplitInfo
 from tabpet.encodings import Encoding
 from tabpet.errors import TabpetError
 from tabpet.files import replacing
-from tabpet.graphs import Graph
-from tabpet.models import Context, Layout, build_model
+from tabpet.graphs.graph import Graph
+from tabpet.models.build import build_model
+from tabpet.models.context import Context
+from tabpet.models.layout import Layout
 
 KEY, FORMAT = "tabpet", 1
 _IMPUTER = ("means", "places", "slopes", "offsets")

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from tabpet.models import Context, MemberModel
+from tabpet.models.context import Context
+from tabpet.models.members import MemberModel
 
 # Tokens of all members in one batch: large enough to be quick, small enough to fit.
 _TOKENS_AT_ONCE = 2**16

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tabpet.config import TrainingSettings
 from tabpet.data.prepare import PARTS, Split
 from tabpet.models.layout import Layout
 from tabpet.runs import score
+from tabpet.settings import TrainingSettings
 
 
 @dataclass(frozen=True)

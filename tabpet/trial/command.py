@@ -54,7 +54,7 @@ def try_table(
     _, raw, card = read_own(file, target, None, task, categorical or (), ignore or ())
     _print_reading(card)
     plan = Plan(
-        model=model,  # type: ignore[arg-type]
+        model=model,
         graph=graph,
         size=size,  # type: ignore[arg-type]
         splits=splits,

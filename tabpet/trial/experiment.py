@@ -15,32 +15,34 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis.selection import choose_alphas
-from tabpet.config import (
-    EncodingSettings,
-    ModelName,
-    ModelSettings,
-    PrepareSettings,
-    TrainingSettings,
-    TreeSettings,
-)
+from tabpet.clock import Clock
 from tabpet.data.card import Card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split, prepare_split
 from tabpet.encodings import Encoding, encode
 from tabpet.errors import TabpetError
 from tabpet.files import write_json, write_parquet
-from tabpet.graphs import Graph, estimate_graph
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.graphs.graph import Graph
+from tabpet.registry import MODELS, tuned_learners
 from tabpet.runs import Run, runs_frame
+from tabpet.settings import (
+    EncodingSettings,
+    ModelSettings,
+    PrepareSettings,
+    Settings,
+    TrainingSettings,
+    TreeSettings,
+)
 from tabpet.stats.improvement import improvement
 from tabpet.stats.splits import SplitVerdict, judge_splits
-from tabpet.training.cell import Cell, run_cell
-from tabpet.training.progress import Clock, Progress
+from tabpet.training.cell import TrainingCell, run_cell
+from tabpet.training.progress import Progress
 from tabpet.trees.references import fit_reference
 
 logger = logging.getLogger(__name__)
 Size = Literal["small", "paper"]
 PLAIN, ENCODED, RANDOM = "plain transformer", "Tab-PET", "random encodings"
-TREES = ("xgboost", "catboost")
 SHARE_OF_SPLITS = 0.7  # of the time; what is left is for tuned trees
 LEAST_TUNING = 5.0  # seconds for one search, below which there is none
 
@@ -49,7 +51,7 @@ LEAST_TUNING = 5.0  # seconds for one search, below which there is none
 class Plan:
     """What is tried, and for how long."""
 
-    model: ModelName = "ft_transformer"
+    model: str = "ft_transformer"
     graph: str = "spearman"
     size: Size = "small"
     splits: int = 10
@@ -59,7 +61,7 @@ class Plan:
     @property
     def alphas(self) -> tuple[float, ...]:
         """The scales that Tab-PET chooses from."""
-        return (0.2, 1, 5) if self.size == "small" else (0.05, 0.1, 0.2, 0.5, 0.7, 1, 2, 5, 10)
+        return (0.2, 1, 5) if self.size == "small" else Settings.model_fields["alphas"].default
 
     @property
     def models(self) -> ModelSettings:
@@ -78,8 +80,8 @@ class Plan:
 
     def batch_size(self, rows: int) -> int | None:
         """Rows per step; larger tables learn in larger steps."""
-        if self.model == "saint":
-            return None  # by the number of features
+        if MODELS.find(self.model).batch_column != "batch_size":
+            return None  # the model's own, by the number of features
         return 32 if self.size == "paper" or rows < 1000 else 64 if rows < 5000 else 256
 
 
@@ -178,8 +180,8 @@ def _teller(step: Step, clock: Clock, where: str) -> Callable[[str], None]:
 
 def _installed_trees() -> tuple[list[str], list[str]]:
     """The tree learners that can be imported, and a note on those that can't."""
-    there = [name for name in TREES if importlib.util.find_spec(name)]
-    missing = [name for name in TREES if name not in there]
+    there = [name for name in tuned_learners() if importlib.util.find_spec(name)]
+    missing = [name for name in tuned_learners() if name not in there]
     if not missing:
         return there, []
     names = " and ".join(missing)
@@ -203,7 +205,7 @@ def _try_transformer(
             # Both encodings have the same time, also on a table that is too large for it.
             limit = max(1.0, SHARE_OF_SPLITS * plan.seconds / 2 - 1)
             training = plan.training.model_copy(update={"max_seconds": limit})
-            cell = Cell(
+            cell = TrainingCell(
                 dataset=card.dataset,
                 split=split.info.split,
                 model=plan.model,
@@ -211,7 +213,7 @@ def _try_transformer(
                 seed=split.info.split,
                 alphas=plan.alphas,
                 batch_size=plan.batch_size(split.info.rows["train"]),
-                model_settings=getattr(plan.models, plan.model),
+                model_settings=plan.models.of(plan.model),
                 training=training,
             )
             result = run_cell(cell, split, files, progress=_epochs(say, name))

@@ -171,7 +171,7 @@ def _draw_history(outcome: Outcome) -> "Figure":
 
 
 def _draw_graph(outcome: Outcome) -> "Figure":
-    from tabpet.graphs.figure import plot_graph
+    from tabpet.encodings.figure import plot_graph
 
     return plot_graph(outcome.graph, outcome.encoding)
 

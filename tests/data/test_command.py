@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from tabpet import cli
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import FetchSettings
 from tabpet.data.fetch import fetch_dataset
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 runner = CliRunner()
 

@@ -13,7 +13,6 @@ from sklearn.impute import IterativeImputer
 from sklearn.preprocessing import StandardScaler
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import PrepareSettings
 from tabpet.data.card import make_card
 from tabpet.data.imputer import Imputer
 from tabpet.data.nodes import build_node_matrix
@@ -28,6 +27,7 @@ from tabpet.data.prepare import (
 )
 from tabpet.data.summary import tabulate_datasets
 from tabpet.errors import TabpetError
+from tabpet.settings import PrepareSettings
 
 DEFAULTS = PrepareSettings()
 

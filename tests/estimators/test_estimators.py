@@ -138,7 +138,7 @@ def test_graphs_by_name_edges_control_or_none():
     assert random.encoding_.kind == "random"
     assert random.encoding_.values.shape == spearman.encoding_.values.shape
     assert not np.allclose(random.encoding_.values, spearman.encoding_.values)
-    with pytest.raises(TabpetError, match="graph 'spearmn' is not known"):
+    with pytest.raises(TabpetError, match="there is no graph 'spearmn'; did you mean 'spearman'"):
         make("regression", graph="spearmn").fit(X, y)
     with pytest.raises(ValueError, match="'weight' is not a feature of X"):
         make("regression", graph=[("size", "weight")]).fit(X, y)

@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import EncodingSettings, ModelSettings, PrepareSettings, TrainingSettings
 from tabpet.data.card import make_card
 from tabpet.data.convention import to_convention
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import prepare_split
 from tabpet.encodings import encode
 from tabpet.files import write_json, write_parquet
-from tabpet.graphs import estimate_graph
-from tabpet.training.cell import Cell, run_cell
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.settings import EncodingSettings, ModelSettings, PrepareSettings, TrainingSettings
+from tabpet.training.cell import TrainingCell, run_cell
 from tests.estimators.tables import TINY, make, make_table, make_target
 from tests.training.tiny import CPU
 
@@ -52,7 +52,7 @@ def test_same_curves_and_predictions(tmp_path, backbone, task, graph):
     write_json(encoding.to_metadata(), files[1])
     settings = ModelSettings.model_validate({backbone: SIZES[backbone]})
     training = TrainingSettings(learning_rate=1e-2, max_epochs=4, keep_predictions=True)
-    cell = Cell(
+    cell = TrainingCell(
         dataset="toy",
         split=42,
         model=backbone,
@@ -60,7 +60,7 @@ def test_same_curves_and_predictions(tmp_path, backbone, task, graph):
         seed=1,
         alphas=(0.5, 2.0),
         batch_size=16,
-        model_settings=getattr(settings, backbone),
+        model_settings=settings.of(backbone),
         training=training,
     )
     result = run_cell(cell, split, files, device=CPU)

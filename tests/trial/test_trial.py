@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tabpet import cli
+from tabpet.clock import Clock
 from tabpet.data.own import guess_task, read_own
 from tabpet.data.prepare import prepare_split
 from tabpet.errors import TabpetError
 from tabpet.stats.splits import judge_splits
-from tabpet.training.progress import Clock
 from tabpet.trial import experiment
 from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Plan, judge, run_trial
 from tabpet.trial.report import render_page, sentence, tabulate
