@@ -17,6 +17,7 @@ from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
+from tabpet.places import find_mirror
 from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
@@ -63,6 +64,7 @@ def datasets(
 ) -> None:
     """List the datasets of the catalogs, and whether their tables are already here."""
     settings, catalog = read_experiment(config)
+    fetch = find_mirror(settings.fetch, config)
     names = select_datasets(catalog, wanted) if wanted else list(catalog)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset", no_wrap=True)
@@ -71,7 +73,7 @@ def datasets(
         table.add_column(heading, justify="right")
     table.add_column("groups")
     table.add_column("table", no_wrap=True)
-    places = [_whereabouts(catalog[name], settings.fetch) for name in names]
+    places = [_whereabouts(catalog[name], fetch) for name in names]
     for name, place in zip(names, places, strict=True):
         row = catalog[name]
         shape = (row.n_rows, row.n_features, row.n_categorical)
@@ -212,7 +214,7 @@ def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:
 
 def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
     """Where the table of a row is now."""
-    from tabpet.data.fetch import mirror_file, mirror_folder
+    from tabpet.data.fetch import mirror_file
 
     if (Path("results/data") / row.name / "raw.parquet").is_file():
         return "fetched"
@@ -220,8 +222,7 @@ def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
         return "file" if row.path is not None and row.path.is_file() else "file missing"
     if row.source != "openml":
         return row.source
-    folder = mirror_folder(fetch)
-    return "in mirror" if folder and mirror_file(row, folder) else "to download"
+    return "in mirror" if fetch.mirror and mirror_file(row, fetch.mirror) else "to download"
 
 
 def count(number: int, noun: str) -> str:

@@ -7,11 +7,11 @@ from tabpet.errors import TabpetError
 
 
 def need(module: str, purpose: str) -> Any:
-    """Import a package of the extra `workflow`; without it, one line says what to install."""
+    """Import a module that stands on packages of the extra `workflow`; say what to install."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        if error.name is None or error.name.startswith("tabpet"):
             raise
         raise TabpetError(
             f"{purpose} needs {error.name}, which is not installed: pip install 'tabpet[workflow]'"

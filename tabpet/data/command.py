@@ -70,7 +70,8 @@ def check(
     ] = False,
 ) -> None:
     """Read every row of a sheet and its table, and report all problems at once."""
-    from tabpet.data.fetch import fetch_dataset, mirror_file, mirror_folder
+    from tabpet.data.fetch import fetch_dataset, mirror_file
+    from tabpet.places import find_mirror
     from tabpet.settings import FetchSettings
 
     rows, problems = parse_sheet(sheet)
@@ -78,8 +79,8 @@ def check(
     problems += [
         f"{sheet}: {name} stands there twice" for name in {*names} if names.count(name) > 1
     ]
-    settings = FetchSettings()
-    folder = mirror_folder(settings)
+    settings = find_mirror(FetchSettings(), [sheet])
+    folder = settings.mirror
     cards: list[Card] = []
     skipped = 0
     for row in rows:

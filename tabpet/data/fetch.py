@@ -6,7 +6,6 @@ float64, categorical ones have text levels, and a missing target removes the row
 
 import difflib
 import logging
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,8 @@ from tabpet.data.convention import (
 from tabpet.data.readers import read_table
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
+from tabpet.extras import need
+from tabpet.places import find_mirror
 from tabpet.settings import FetchSettings
 
 ADVICE = (
@@ -55,19 +56,6 @@ def fetch_dataset(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFram
     for warning in card.warnings:
         logger.warning("%s", warning)
     return frame, card
-
-
-def mirror_folder(settings: FetchSettings) -> Path | None:
-    """The mirror folder: `TABPET_MIRROR`, else the setting, else none."""
-    folder = os.environ.get("TABPET_MIRROR") or settings.mirror
-    if not folder:
-        return None
-    if not Path(folder).is_dir():
-        raise TabpetError(
-            f"The mirror folder {folder} does not exist. Correct TABPET_MIRROR or "
-            "`fetch: {mirror: ...}`, or remove it to use OpenML."
-        )
-    return Path(folder)
 
 
 def mirror_file(row: CatalogRow, folder: Path) -> Path | None:
@@ -112,14 +100,14 @@ def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
     if row.source == "file":
         assert row.path is not None  # the catalog checks it
         return _Loaded(read_table(row.path), row.target, str(row.path))
-    folder = mirror_folder(settings)
+    folder = find_mirror(settings).mirror
     if folder is not None and (path := mirror_file(row, folder)):
         return _Loaded(read_table(path), row.target, path.name, row.openml_id, row.version)
     if folder is not None:
         logger.info("%s is not in the mirror %s: trying OpenML", row.name, folder)
-    from tabpet.data.openml_source import download
-
-    found = download(row.openml_id, row.name, row.version, settings)
+    found = need("tabpet.data.openml_source", "A download from OpenML").download(
+        row.openml_id, row.name, row.version, settings
+    )
     if row.version is not None and found.version != row.version:
         raise TabpetError(
             f"{row.name}: the catalog says version {row.version}, but OpenML dataset "
