@@ -13,6 +13,17 @@ def tabulate_datasets(cards: list[Card], splits: list[SplitInfo]) -> pd.DataFram
     return pd.DataFrame([_line(by_name[one.dataset], one, copies[one.dataset]) for one in splits])
 
 
+def dataset_warnings(datasets: pd.DataFrame | None) -> dict[str, str]:
+    """What is odd about each dataset of that table, once for all its splits."""
+    if datasets is None or "warnings" not in datasets:
+        return {}
+    warned = datasets[datasets["warnings"].fillna("") != ""]
+    return {
+        str(name): "; ".join(dict.fromkeys("; ".join(texts).split("; ")))
+        for name, texts in warned.groupby("dataset", sort=False)["warnings"]
+    }
+
+
 def _copies(card: Card, cards: list[Card]) -> list[str]:
     """A warning where other datasets have the same rows, so that tests count them twice."""
     same = [one.dataset for one in cards if one.sha256 == card.sha256 and one is not card]
