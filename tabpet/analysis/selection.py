@@ -75,7 +75,7 @@ def _curves(runs: pd.DataFrame) -> pd.DataFrame:
         improvement("regression", base, curves["test"]),
     )
     # NOTE[AUTHORS]: the released code reports what is called oracle here, as the result.
-    curves["chosen"], curves["oracle"] = _is_best(curves, "val"), _is_best(curves, "test")
+    curves["chosen"], curves["oracle"] = is_best(curves, "val"), is_best(curves, "test")
     return curves[CURVE_COLUMNS]
 
 
@@ -92,7 +92,7 @@ def _shared_alphas(runs: pd.DataFrame) -> pd.DataFrame:
     return finished[finished.groupby([*CELL, "alpha"])["seed"].transform("nunique") == seeds]
 
 
-def _is_best(curves: pd.DataFrame, column: str) -> pd.Series:
+def is_best(curves: pd.DataFrame, column: str) -> pd.Series:
     """Whether a row is its cell's best; alpha 0 is no candidate, of equals the smallest alpha wins.
 
     Means that differ by rounding alone are equal.
