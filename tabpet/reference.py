@@ -181,13 +181,13 @@ def print_comparison(both: "pd.DataFrame", own: Path) -> None:
         listing.add_column(name)
     for name in ("yours", "reference", "%"):
         listing.add_column(name, justify="right")
-    for row in apart.head(_SHOWN).itertuples():
+    for row in apart.head(_SHOWN).to_dict("records"):
         listing.add_row(
-            *(str(getattr(row, name)) for name in ROW[:-1]),
-            "" if row.alpha != row.alpha else f"{row.alpha:g}",
-            f"{row.test_score:.4f}",
-            f"{row.test_score_shipped:.4f}",
-            f"{row.change:+.2f}",
+            *(str(row[name]) for name in ROW[:-1]),
+            "" if row["alpha"] != row["alpha"] else f"{row['alpha']:g}",
+            f"{row['test_score']:.4f}",
+            f"{row['test_score_shipped']:.4f}",
+            f"{row['change']:+.2f}",
         )
     console.print(listing)
     if len(apart) > _SHOWN:

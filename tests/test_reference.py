@@ -1,4 +1,4 @@
-"""The shipped results are what today's code makes of the shipped scores, and runs compare with them."""
+"""The shipped results are what today's code makes of the shipped scores."""
 
 import pytest
 from typer.testing import CliRunner

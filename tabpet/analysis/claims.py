@@ -1,4 +1,4 @@
-"""Published gains beside those of this run: chosen on validation, on test, and without structure."""
+"""Published gains beside those of this run: by validation, by test, and without structure."""
 
 import pandas as pd
 
@@ -41,7 +41,9 @@ def claims_table(results: Results) -> Table:
         data = data.join(gains.rename(columns=_named(kind, f"{kind}_oracle")))
     data = data[NUMBERS].rename_axis("dataset")
     summary = data.agg(["mean", "median"])
-    panel = Panel(show(data.set_axis(map(results.short, data.index)), COLUMNS, "Dataset"))
+    panel = Panel(
+        show(data.set_axis([results.short(str(name)) for name in data.index]), COLUMNS, "Dataset")
+    )
     panel = panel.with_footer(show(summary, COLUMNS, "Dataset"))
     return Table.of("claims", results.settings, data.reset_index(), [panel])
 

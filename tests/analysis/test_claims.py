@@ -1,10 +1,9 @@
 """The table of published gains: the paper's own numbers come back from a grid made of them."""
 
-from tests.analysis.grid import full_results
-
 from tabpet.analysis.claims import claims_table
 from tabpet.analysis.paper import read_reference
 from tabpet.analysis.results import Results
+from tests.analysis.grid import full_results
 
 
 def test_a_grid_of_the_papers_scores_has_the_papers_gains():
