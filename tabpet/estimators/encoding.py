@@ -60,7 +60,7 @@ def graph_of_edges(edges: Edges, features: list[str]) -> Graph:
     for edge in rows:
         source, target, *weight = edge
         unknown = [str(name) for name in (source, target) if str(name) not in places]
-        if unknown or source == target or len(weight) > 1:
+        if unknown or source == target or len(weight) > 1 or not np.isfinite([*weight]).all():
             problem = f"{unknown[0]!r} is not a feature of X" if unknown else "not an edge"
             raise TableError(
                 f"The edge {tuple(edge)} can't be used: {problem}. An edge is (feature, feature) "
