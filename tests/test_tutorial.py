@@ -8,11 +8,12 @@ from typer.testing import CliRunner
 
 from tabpet import cli
 
-TUTORIAL = (Path(__file__).parents[1] / "docs/tutorial.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TUTORIAL, re.S)
+def blocks(language: str, document: str = "docs/tutorial.md") -> list[str]:
+    text = (ROOT / document).read_text("utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -40,3 +41,15 @@ def test_commands_have_the_options_that_it_names():
         assert shown.exit_code == 0, line
         for option in (word for word in words if word.startswith("--")):
             assert option in shown.output, f"{line}: {option}"
+
+
+def test_the_readme_runs_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [block] = blocks("python", "README.md")
+    small = block.replace(
+        "epochs=100", "epochs=1, width=16, n_heads=2, encoding_settings={'k_max': 2}"
+    )
+    assert small != block
+    names: dict[str, object] = {}
+    exec(compile(small, "README.md", "exec"), names)
+    assert (tmp_path / "wine.safetensors").is_file()

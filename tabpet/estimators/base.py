@@ -18,22 +18,17 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from tabpet.analysis.selection import is_best
 from tabpet.clock import Clock
 from tabpet.data.convention import follow_convention
-from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split, code_rows, prepare_parts
-from tabpet.encodings import Encoding, control, encode
 from tabpet.errors import TableError, TabpetError
+from tabpet.estimators.encoding import Edges, encode_features
 from tabpet.estimators.rows import read_table, read_training_rows, shares_of_rows
-from tabpet.graphs.estimate import estimate_graph
-from tabpet.graphs.graph import Graph
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
-from tabpet.names import EncodingName
-from tabpet.registry import CONTROLS, MODELS
+from tabpet.registry import MODELS
 from tabpet.section import Section
 from tabpet.seeds import derive_seed
 from tabpet.settings import (
-    EncodingSettings,
     PrepareSettings,
     Settings,
     TrainingSettings,
@@ -45,15 +40,40 @@ from tabpet.training.scoring import score_rows
 from tabpet.training.table import Table, build_table, feature_tensors
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
-Edges = Iterable[tuple[str, str] | tuple[str, str, float]] | pd.DataFrame
 ALPHAS = tuple(Settings.model_fields["alphas"].default)
-CONTROL_GRAPH = "spearman"  # behind a control that names no graph
 # A row that is asked for can't be dropped, so missing numbers are always imputed.
 PREPARE = PrepareSettings(min_complete=1)
 
 
 class TabPETEstimator(BaseEstimator):
-    """A transformer whose tokens carry positional encodings from a graph of the features."""
+    """A transformer whose tokens carry positional encodings from a graph of the features.
+
+    Parameters
+    ----------
+    backbone: `ft_transformer`, `saint` or `tab_transformer` (two categorical features at least).
+    graph: name of a graph estimator (`spearman`, `chow_liu`, ...), edges between features as
+        `(name, name)` or `(name, name, weight)`, `none` for no encodings, or a control: `random`,
+        `shuffled` or `learnable`, also of a graph that is not Spearman's (`lingam-random`).
+    alpha: scale of the encodings, or `auto`: all `alphas` are trained together, and the one with
+        the best validation score is kept.
+    graph_settings, graph_seconds: of the graph estimator, and its time if it takes long.
+    encoding_settings: `k_max`, `laplacian` and so on, as in the section `encoding` of a config.
+    width, depth, n_heads, attention_dropout, ffn_dropout: of the backbone; None for the paper's.
+    epochs, min_epochs, patience, early_stopping: the most epochs, those before early stopping
+        counts, and how long it waits. Without it all epochs are trained and the last state is kept.
+    validation: share of rows that stop training and choose alpha, unless `fit` is given rows.
+    batch_size: rows per step; None for the backbone's own.
+    max_seconds: time for `fit`; when it is over, the best state so far is kept with a warning.
+    device: `cpu`, `cuda`, or `auto`: a GPU if there is one.
+    verbose: show a bar with the best validation score and the time left.
+
+    Attributes
+    ----------
+    alpha_, alpha_scores_: the alpha in use, and the validation score of every alpha.
+    graph_, encoding_: what the tokens carry; None without.
+    history_: learning curves, a row per epoch and alpha.
+    preparation_: how every feature and the target are coded.
+    """
 
     _task: Literal["classification", "regression"]
 
@@ -139,6 +159,7 @@ class TabPETEstimator(BaseEstimator):
             raise TableError(str(error)) from None
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> Self:
+        clock = Clock(self.max_seconds)
         training, model = self._training_settings(), self._model_settings()
         seed = self._draw_seed()
         features = read_table(self, X, reset=True)
@@ -166,10 +187,17 @@ class TabPETEstimator(BaseEstimator):
             given.raw, given.target, given.part, dataset="X", seed=seed, settings=PREPARE
         )
         self._warn(split, given.warnings)
-        self.graph_, self.encoding_ = self._encode(split, seed)
+        self.graph_, self.encoding_ = encode_features(
+            split,
+            self.graph,
+            self.graph_settings,
+            min(self.graph_seconds, clock.left),
+            self.encoding_settings,
+            seed,
+        )
         if weights is not None:
             weights = shares_of_rows(weights[rows], given.part[: len(features)] == "train")
-        self._train(split, weights, seed, training, model)
+        self._train(split, weights, seed, training, model, clock)
         return self
 
     def save(self, path: Path | str) -> None:
@@ -230,6 +258,8 @@ class TabPETEstimator(BaseEstimator):
             "patience": self.patience,
             "max_seconds": self.max_seconds,
         }
+        if self.batch_size is not None and not self.batch_size >= 1:
+            raise TableError(f"batch_size is {self.batch_size!r}; it is a number of rows, or None.")
         return load_section(TrainingSettings, values, "The estimator")
 
     def _model_settings(self) -> Section:
@@ -269,37 +299,13 @@ class TabPETEstimator(BaseEstimator):
         for text in (*reading, *dropped, *split.info.warnings):
             warnings.warn(text, UserWarning, stacklevel=3)
 
-    def _encode(self, split: Split, seed: int) -> tuple[Graph | None, Encoding | None]:
-        """The graph of the training rows or the given one, and what is made of it."""
-        if isinstance(self.graph, str) and self.graph == "none":
-            return None, None
-        settings = load_section(EncodingSettings, dict(self.encoding_settings or {}), "encoding")
-        kind = None
-        if not isinstance(self.graph, str):
-            names = [feature.name for feature in split.info.features]
-            graph = graph_of_edges(self.graph, names)
-        else:
-            # A control without a graph's name is one of the usual graph.
-            given = f"{CONTROL_GRAPH}-{self.graph}" if self.graph in CONTROLS else self.graph
-            name = EncodingName.parse(given)
-            kind = name.control
-            graph = estimate_graph(
-                build_node_matrix(split), name.graph, self.graph_settings, self.graph_seconds
-            )
-        encoding = encode(graph, **settings.model_dump())
-        if encoding.graph_state == "failed":
-            raise TableError(f"{encoding.graph_reason}. Choose another graph, or graph='none'.")
-        if encoding.graph_reason:
-            warnings.warn(encoding.graph_reason, UserWarning, stacklevel=3)
-        if kind is not None:
-            encoding = control(encoding, kind, derive_seed(seed, "control"))
-        return graph, encoding
-
     def _candidates(self) -> tuple[float, ...]:
         """The alphas that are trained together; 0, the model without encodings, is the first."""
         if self.encoding_ is None:
             return (0.0,)
         given = self.alphas if self.alpha == "auto" else [self.alpha]
+        if self.alpha == "auto" and self.encoding_.kind == "learnable":
+            given = [1.0]  # it finds its own scale
         try:
             alphas = [float(one) for one in given]
         except (TypeError, ValueError):
@@ -318,6 +324,7 @@ class TabPETEstimator(BaseEstimator):
         seed: int,
         training: TrainingSettings,
         model: Section,
+        clock: Clock,
     ) -> None:
         """Train a member per alpha, as a cell of the workflow does, and keep the chosen one."""
         device = self._find_device()
@@ -345,7 +352,7 @@ class TabPETEstimator(BaseEstimator):
             batch_size=self.batch_size or usual_batch,
             seed=seed,
             device=device,
-            clock=Clock(self.max_seconds),
+            clock=clock,
             progress=lambda _: None,
             keep_states=True,
             early_stopping=self.early_stopping,
@@ -427,33 +434,6 @@ class TabPETEstimator(BaseEstimator):
             model, numeric.to(device).double(), categorical.to(device), context, self._rows_at_once
         )
         return outputs[0].cpu().numpy()
-
-
-def graph_of_edges(edges: "Edges", features: list[str]) -> Graph:
-    """An undirected graph over features from pairs of names, with a weight or without."""
-    rows = edges.itertuples(index=False) if isinstance(edges, pd.DataFrame) else edges
-    places = {name: place for place, name in enumerate(features)}
-    adjacency = np.zeros((len(features), len(features)))
-    for edge in rows:
-        source, target, *weight = edge
-        unknown = [str(name) for name in (source, target) if str(name) not in places]
-        if unknown or source == target or len(weight) > 1:
-            problem = f"{unknown[0]!r} is not a feature of X" if unknown else "not an edge"
-            raise TableError(
-                f"The edge {tuple(edge)} can't be used: {problem}. An edge is (feature, feature) "
-                f"or (feature, feature, weight); features are {', '.join(features[:10])}"
-                f"{' ...' if len(features) > 10 else ''}."
-            )
-        i, j = places[str(source)], places[str(target)]
-        adjacency[i, j] = adjacency[j, i] = float(weight[0]) if weight else 1.0
-    return Graph(
-        method="given",
-        nodes=tuple(features),
-        features=tuple(features),
-        feature_of=np.arange(len(features)),
-        adjacency=adjacency,
-        directed=False,
-    )
 
 
 def _restore(job: Job, member: Member) -> Any:

@@ -13,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, column_or_1d
 
 from tabpet.errors import TableError
-from tabpet.estimators.base import ALPHAS, Edges, TabPETEstimator
+from tabpet.estimators.base import ALPHAS, TabPETEstimator
+from tabpet.estimators.encoding import Edges
 from tabpet.estimators.rows import TARGET
 from tabpet.training.table import Table
 

@@ -1,6 +1,5 @@
 """`tabpet try`: from a file to an answer in minutes."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +42,6 @@ def try_table(
     ] = None,
 ) -> None:
     """Find out whether encodings help on a table of your own: a table, a sentence, a page."""
-    logging.getLogger("tabpet").addHandler(logging.NullHandler())
     from tabpet.data.own import read_own
     from tabpet.files import write_text
     from tabpet.trial.experiment import Plan

@@ -102,6 +102,7 @@ PARAMETERS = {
     "epochs": ({"epochs": 0}, "`max_epochs` is 0: input should be greater than or equal to 1"),
     "heads": ({"width": 15}, "width .15. is not a multiple of n_heads .2."),
     "validation": ({"validation": 1.5}, "validation is 1.5; it is the share of rows"),
+    "batch size": ({"batch_size": 0}, "batch_size is 0; it is a number of rows, or None"),
     "device": ({"device": "abacus"}, "device 'abacus' can't be used"),
     "too narrow": ({"width": 4, "n_heads": 2}, "the encoding is 4 wide, but a token"),
 }

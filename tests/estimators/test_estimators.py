@@ -138,6 +138,8 @@ def test_graphs_by_name_edges_control_or_none():
     assert random.encoding_.kind == "random"
     assert random.encoding_.values.shape == spearman.encoding_.values.shape
     assert not np.allclose(random.encoding_.values, spearman.encoding_.values)
+    learnable = make("regression", graph="learnable", alphas=(2, 3)).fit(X, y)
+    assert learnable.encoding_.kind == "learnable" and learnable.alpha_ == 1
     with pytest.raises(TabpetError, match="there is no graph 'spearmn'; did you mean 'spearman'"):
         make("regression", graph="spearmn").fit(X, y)
     with pytest.raises(ValueError, match="'weight' is not a feature of X"):
