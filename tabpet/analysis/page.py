@@ -23,6 +23,7 @@ from tabpet.analysis.headline import Headline, load_template, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
+from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method
 from tabpet.registry import DEFAULT, TUNED
 
@@ -73,6 +74,7 @@ def render_page(
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
         failures=failures(results).to_dict("records"),
+        warnings=dataset_warnings(results.datasets),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
         captions=FIGURES,
         panels=_curve_panels(results),

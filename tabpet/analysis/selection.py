@@ -75,7 +75,7 @@ def _curves(runs: pd.DataFrame) -> pd.DataFrame:
         improvement("regression", base, curves["test"]),
     )
     # NOTE[AUTHORS]: the released code reports what is called oracle here, as the result.
-    curves["chosen"], curves["oracle"] = _is_best(curves, "val"), _is_best(curves, "test")
+    curves["chosen"], curves["oracle"] = is_best(curves, "val"), is_best(curves, "test")
     return curves[CURVE_COLUMNS]
 
 
@@ -92,8 +92,8 @@ def _shared_alphas(runs: pd.DataFrame) -> pd.DataFrame:
     return finished[finished.groupby([*CHOICE, "alpha"])["seed"].transform("nunique") == seeds]
 
 
-def _is_best(curves: pd.DataFrame, column: str) -> pd.Series:
-    """Whether a row is the best of its choice; alpha 0 is no candidate, the smallest of equals wins.
+def is_best(curves: pd.DataFrame, column: str) -> pd.Series:
+    """Whether a row is the best of its choice; alpha 0 is no candidate, of equals the smallest is.
 
     Means that differ by rounding alone are equal.
     """

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from baycomp import SignedRankTest
 from scipy import stats
 
+from tabpet.extras import need
 from tabpet.stats.improvement import Summary, summarize
 from tabpet.stats.signed_rank import HodgesLehmann, Wilcoxon, hodges_lehmann, wilcoxon
 from tabpet.stats.values import Values, split_missing
@@ -109,7 +109,8 @@ def bayesian_signed_rank(
         probabilities = (0.0, 1.0, 0.0)  # baycomp would have to call a side the winner
     else:
         none = np.zeros_like(known)
-        posterior = SignedRankTest(none, known, rope, nsamples=samples, random_state=seed)
+        test = need("baycomp", "The Bayesian test").SignedRankTest
+        posterior = test(none, known, rope, nsamples=samples, random_state=seed)
         probabilities = posterior.probs()
     worse, equal, better = map(float, probabilities)
     return BayesianSignedRank(len(known), missing, rope, worse, equal, better, samples, seed)

@@ -3,12 +3,16 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMResults, VCSpec
+
+from tabpet.extras import need
+
+if TYPE_CHECKING:
+    from statsmodels.regression.mixed_linear_model import MixedLMResults, VCSpec
 
 WHISKER = 3.0  # interquartile ranges from the quartiles, from where on a gain is limited
 INTERCEPT, SIZE = "intercept", "size"
@@ -123,11 +127,11 @@ def _unidentified(gains: pd.DataFrame, design: pd.DataFrame) -> str:
     return ""
 
 
-def _fit(gains: pd.DataFrame, design: pd.DataFrame) -> tuple[MixedLMResults | None, str]:
+def _fit(gains: pd.DataFrame, design: pd.DataFrame) -> "tuple[MixedLMResults | None, str]":
     """The fit and what statsmodels had to say about it, or the reason why there is none."""
     if problem := _unidentified(gains, design):
         return None, problem
-    model = MixedLM(
+    model = _statsmodels().MixedLM(
         (gains["gain"] / _unit(gains)).to_numpy(float),
         design.to_numpy(),
         groups=gains["dataset"].to_numpy(str),
@@ -146,7 +150,11 @@ def _fit(gains: pd.DataFrame, design: pd.DataFrame) -> tuple[MixedLMResults | No
     return fit, f"statsmodels: {warned}"
 
 
-def _models_within(gains: pd.DataFrame) -> VCSpec | None:
+def _statsmodels() -> Any:
+    return need("statsmodels.regression.mixed_linear_model", "The mixed model")
+
+
+def _models_within(gains: pd.DataFrame) -> "VCSpec | None":
     """The random part of models within a dataset, where encodings repeat a model at all."""
     cells = gains.groupby("dataset")["model"].nunique()
     if cells.max() == 1 or cells.sum() == len(gains):
@@ -156,7 +164,7 @@ def _models_within(gains: pd.DataFrame) -> VCSpec | None:
         dummies = pd.get_dummies(group["model"], dtype=float)
         names.append(list(map(str, dummies)))
         matrices.append(dummies.to_numpy())
-    return VCSpec([WITHIN], [names], [matrices])
+    return _statsmodels().VCSpec([WITHIN], [names], [matrices])
 
 
 def _coefficients(

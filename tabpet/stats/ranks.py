@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scikit_posthocs
 from scipy import stats
 
+from tabpet.extras import need
 from tabpet.stats.comparison import bootstrap
 from tabpet.stats.values import on_grid
 
@@ -97,7 +97,7 @@ def critical_difference(
         p=p,
         significance=significance,
         distance=distance,
-        p_values=scikit_posthocs.posthoc_nemenyi_friedman(within),
+        p_values=need("scikit_posthocs", "The Nemenyi test").posthoc_nemenyi_friedman(within),
     )
 
 

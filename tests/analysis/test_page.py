@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -159,6 +160,20 @@ MINIMAL_SVG = (
     '<g id="figure_1"><path id="m1" style="fill: #1d2730"/><use xlink:href="#m1"/>'
     '<g clip-path="url(#p1)"/><clipPath id="p1"/></g></svg>'
 )
+
+
+def test_warnings_about_tables_stand_where_people_look(results):
+    table = grid.datasets_frame().assign(warnings=None)
+    table.loc[0, "warnings"] = "when: dates such as '2024-01-01' were read as <12> categories"
+    blank = '<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9"/>'
+    figures = dict.fromkeys(FIGURES, blank)
+    told = render_page(replace(results, datasets=table), headline(results), figures, SETTINGS)
+    name = table.loc[0, "dataset"]
+    assert f"<li><strong>{name}</strong>: when: dates such as" in told and "&lt;12&gt;" in told
+    silent = render_page(
+        replace(results, datasets=table.assign(warnings="")), headline(results), figures, SETTINGS
+    )
+    assert "table-warnings" not in silent
 
 
 def test_figures_become_part_of_the_page():
