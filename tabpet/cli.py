@@ -18,6 +18,7 @@ from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
 from tabpet.places import find_mirror
+from tabpet.reference import reference
 from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
@@ -35,6 +36,7 @@ console = Console()
 app.command()(train)
 app.command()(retry)
 app.command()(encoding)
+app.command()(reference)
 app.command("try")(try_table)
 app.add_typer(dataset, name="dataset")
 

@@ -146,6 +146,14 @@ def test_what_people_type_stays_text():
     assert "&lt;script&gt;alert" in text and "&lt;b&gt;no" in text
 
 
+def test_trees_alone_have_a_page():
+    run = Run("d", 1, "xgboost", "tuned", 1, "regression", None, 2.0, 3.0)
+    results = Results.build(runs_frame([run]))
+    text = render_page(results, headline(results), dict.fromkeys(FIGURES, MINIMAL_SVG), {})
+    assert '<th scope="row" title="d">d</th>' in text
+    assert not re.search(r">\s*(nan|None|NaN)\s*<", text)
+
+
 MINIMAL_SVG = (
     '<?xml version="1.0"?><svg xmlns:xlink="http://www.w3.org/1999/xlink" width="36pt" '
     'height="9pt" viewBox="0 0 36 9" xmlns="http://www.w3.org/2000/svg"><style>*{x: y}</style>'
