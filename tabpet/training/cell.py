@@ -22,9 +22,10 @@ from tabpet.files import read_json
 from tabpet.models import Architecture, Layout, build_model, unusable_reason
 from tabpet.plan import member_alphas, split_encoding_name
 from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
+from tabpet.theory import exp_entropy
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
-from tabpet.training.files import CellResult, Journal
+from tabpet.training.files import RANKS, CellResult, Journal
 from tabpet.training.memory import bounded_memory
 from tabpet.training.progress import Clock, LogProgress, Progress
 from tabpet.training.seeds import Stream, derive_seed
@@ -49,6 +50,7 @@ class Cell:
     batch_size: int | None  # None: SAINT's, by the number of features
     model_settings: Architecture
     training: TrainingSettings
+    ranks: bool = False  # whether effective ranks of the kept models are measured
 
 
 def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
@@ -98,11 +100,12 @@ def run_cell(
         provenance=provenance,
     )
     watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
-    done = CellResult([])
+    done = CellResult([], ranks=pd.DataFrame() if cell.ranks else None)
     try:
         encoding = load_encoding(cell, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
-        done = journal.load(provenance)  # which may have further alphas, of earlier grids
+        # The journal may have further alphas, of earlier grids.
+        done = done.joined_with(journal.load(provenance))
         missing = _missing(alphas, done)
         if len(missing) < len(alphas):
             logger.info(
@@ -205,6 +208,7 @@ def _train(
         device=device,
         clock=watch.clock,
         progress=watch.progress,
+        measure_ranks=cell.ranks,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
     )
     # On a GPU it is the device's memory that counts, and torch knows how much that is.
@@ -216,7 +220,8 @@ def _train(
     for run in runs:
         logger.info("alpha %g: %s", run.alpha, describe_run(run))
     predictions = _predictions(fitted, table) if training.keep_predictions else pd.DataFrame()
-    return CellResult(runs, fitted.curves, predictions)
+    ranks = _ranks(fitted, table) if cell.ranks else None
+    return CellResult(runs, fitted.curves, predictions, ranks)
 
 
 def _member_run(row: Run, member: Member, table: Table, encoding: Encoding) -> Run:
@@ -278,3 +283,13 @@ def _predictions(fitted: Fitted, table: Table) -> pd.DataFrame:
                 frame[[f"p_{index}" for index in range(shares.shape[1])]] = shares
             frames.append(frame)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _ranks(fitted: Fitted, table: Table) -> pd.DataFrame:
+    """Both effective ranks of every alpha, on training and test rows."""
+    rows = [
+        (member.alpha, part, len(table.parts[part]), exp_entropy(values), exp_entropy(values**2))
+        for member in fitted.members
+        for part, values in (member.singular_values or {}).items()
+    ]
+    return pd.DataFrame(rows, columns=list(RANKS))

@@ -7,7 +7,7 @@ it would go alone, and one that has stopped can leave.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 Build = Callable[[Sequence[float]], MemberModel]
 # Tokens of all members in one evaluation batch: large enough to be quick, small enough to fit.
 _TOKENS_AT_ONCE = 2**16
+_ROWS_AT_ONCE = 1024  # of embeddings whose singular values are wanted
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Job:
     progress: Progress = field(default_factory=LogProgress)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     keep_states: bool = False  # whether members hand over their kept parameters
+    measure_ranks: bool = False  # whether they hand over the singular values of embeddings
 
     @cached_property
     def context(self) -> Context:
@@ -68,6 +70,7 @@ class Member:
     outputs: dict[str, np.ndarray] | None = None  # part -> (rows, n_outputs)
     predicted: dict[str, np.ndarray] | None = None  # part -> (rows,)
     state: dict[str, Tensor] | None = None  # parameters without member axis
+    singular_values: dict[str, np.ndarray] | None = None  # part -> (width,), of its embeddings
 
 
 @dataclass(frozen=True)
@@ -239,15 +242,33 @@ class Trainer:
             self.members[member].status = "timeout"
             self.members[member].reason = f"{limit:g} s were over in epoch {self.epoch + 1}"
 
+    def _batches(self, model: MemberModel, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
+        """All rows of a part in their order, as many at once as fit."""
+        tokens = 1 + part.numeric.shape[1] + part.categorical.shape[1]
+        rows = max(self.job.batch_size, _TOKENS_AT_ONCE // (model.n_members * tokens))
+        return zip(part.numeric.split(rows), part.categorical.split(rows), strict=True)
+
     @torch.inference_mode()
     def _evaluate(self, model: MemberModel, part: Part) -> Tensor:
         """Outputs for all rows of a part in their order, (members, rows, n_outputs)."""
         model.eval()
-        tokens = 1 + part.numeric.shape[1] + part.categorical.shape[1]
-        rows = max(self.job.batch_size, _TOKENS_AT_ONCE // (model.n_members * tokens))
-        pairs = zip(part.numeric.split(rows), part.categorical.split(rows), strict=True)
         outputs_of = model.given(self.context)
-        return torch.cat([outputs_of(*pair) for pair in pairs], dim=1)
+        return torch.cat([outputs_of(*pair) for pair in self._batches(model, part)], dim=1)
+
+    @torch.inference_mode()
+    def _singular_values(self, model: MemberModel, part: Part) -> np.ndarray:
+        """Of the embeddings of all rows of a part, (members, min(rows, width)).
+
+        Rows join a triangular factor that has the singular values of all before it, so that few of
+        them are in memory at once.
+        """
+        model.eval()
+        seen: list[Tensor] = []
+        for pair in self._batches(model, part):
+            seen.append(model.embed(*pair).double())
+            if sum(one.shape[1] for one in seen) > _ROWS_AT_ONCE:
+                seen = [torch.linalg.qr(torch.cat(seen, dim=1), mode="r").R]
+        return torch.linalg.svdvals(torch.cat(seen, dim=1)).cpu().numpy()
 
     def _finish(self) -> Fitted:
         """Predictions of the kept states; a member without one has failed."""
@@ -259,6 +280,10 @@ class Trainer:
         outputs = {
             name: self._evaluate(model, self.job.table.parts[name]) for name in ("val", "test")
         }
+        spectra = {
+            name: self._singular_values(model, self.job.table.parts[name])
+            for name in (("train", "test") if self.job.measure_ranks else ())
+        }
         predicted = {name: self.job.table.predict(one) for name, one in outputs.items()}
         for place, member in enumerate(self.members):
             if not self.stopping.best_epoch[place]:
@@ -267,6 +292,7 @@ class Trainer:
             member.best_epoch = int(self.stopping.best_epoch[place])
             member.outputs = {name: one[place].cpu().numpy() for name, one in outputs.items()}
             member.predicted = {name: one[place] for name, one in predicted.items()}
+            member.singular_values = {name: one[place] for name, one in spectra.items()}
             if self.job.keep_states:
                 member.state = {name: one[place] for name, one in self.best.items()}
         alphas = [member.alpha for member in self.members]
