@@ -189,7 +189,9 @@ rule write_page:
         runtime=scaled(20),
     params:
         # Shown on the page; how tables were fetched is no part of the experiment.
-        settings=settings.model_dump(mode="json", exclude={"fetch", "catalogs"}),
+        settings=settings.model_dump(
+            mode="json", exclude={"fetch", "catalogs", "studies"}
+        ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
     message:
         "write the page about this run"

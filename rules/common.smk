@@ -21,6 +21,7 @@ from tabpet.plan import (
 )
 from tabpet.resources import training_megabytes, training_minutes
 from tabpet.state import recorded_alphas, state_key
+from tabpet.studies import STUDIES, generated_tables, study_run
 from tabpet.workflow import export_environment, export_retries
 
 
@@ -51,10 +52,14 @@ wildcard_constraints:
 
 
 def source_file(wildcards):
-    """The file behind a dataset of source `file`, so that a changed file is fetched again."""
-    path = catalog[wildcards.dataset].path
+    """The files behind a catalog row, so that what has changed is fetched again."""
+    row = catalog[wildcards.dataset]
     # A missing file fails its own job with a clear message, not the whole plan.
-    return [str(path)] if path is not None and path.exists() else []
+    return [
+        str(path)
+        for path in (row.path, row.graph)
+        if path is not None and path.exists()
+    ]
 
 
 def split_files():
@@ -140,7 +145,7 @@ def this_attempt(wildcards, attempt):
     return attempt
 
 
-def collected_settings(names):
+def collected_settings(names, run=settings):
     """What decides which runs are collected, and as what, for some datasets."""
     kept = {
         "splits",
@@ -161,7 +166,7 @@ def collected_settings(names):
         "references",
         "trees",
     }
-    return {**settings.model_dump(mode="json", include=kept), "datasets": names}
+    return {**run.model_dump(mode="json", include=kept), "datasets": names}
 
 
 def say_how_it_ended():

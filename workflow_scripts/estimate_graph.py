@@ -1,16 +1,19 @@
 """Estimate one graph over the features of one split.
 
-Reads: the prepared split. Writes: the edges (source, target, weight, over nodes) as Parquet, and
-how the graph was made, its quality and its node -> feature map as JSON.
+Reads: the prepared split; for the graph `true`, the card that has it. Writes: the edges (source,
+target, weight, over nodes) as Parquet, and how the graph was made, its quality and its node ->
+feature map as JSON.
 """
 
 from pathlib import Path
 
 from tabpet.config import INSTANT_GRAPHS, NodeSettings
+from tabpet.data.card import Card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split
-from tabpet.files import write_json, write_parquet
+from tabpet.files import read_json, write_json, write_parquet
 from tabpet.graphs import estimate_graph
+from tabpet.graphs.true_graph import place_true_graph
 from tabpet.workflow import exported_settings, retries_left, run_job
 
 with run_job(snakemake) as log:
@@ -19,14 +22,18 @@ with run_job(snakemake) as log:
     matrix = build_node_matrix(split, nodes.rows, nodes.max_rows, nodes.max_levels)
     log.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
     job, method = exported_settings(), snakemake.wildcards.graph
-    graph = estimate_graph(
-        matrix,
-        method,
-        snakemake.params.method,
-        # Instant ones never look at the clock, so that their result can't depend on it.
-        None if method in INSTANT_GRAPHS else job.graph_seconds,
-        retries_left=retries_left(snakemake.resources.attempt),
-    )
+    if method == "true":
+        card = Card.model_validate(read_json(snakemake.input.card[0]))
+        graph = place_true_graph(matrix, card.true_graph)
+    else:
+        graph = estimate_graph(
+            matrix,
+            method,
+            snakemake.params.method,
+            # Instant ones never look at the clock, so that their result can't depend on it.
+            None if method in INSTANT_GRAPHS else job.graph_seconds,
+            retries_left=retries_left(snakemake.resources.attempt),
+        )
     log.info("%s after %.2f s: %d edges", graph.status, graph.seconds, graph.n_edges)
     if graph.reason:
         log.warning("%s", graph.reason)

@@ -3,7 +3,8 @@
 Reads: the prepared split, the encoding of a graph, and the journal if an earlier job left one: what
 it has with the same settings and inputs is not trained again. Writes: a run per alpha, the learning
 curves and the predictions of validation and test rows (without rows unless they are wanted), all as
-Parquet. The state of training is saved beside the runs while the job lasts, if the settings say so.
+Parquet; with an output `ranks`, the effective ranks of the kept models' embeddings. The state of
+training is saved beside the runs while the job lasts, if the settings say so.
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ with run_job(snakemake):
     keep_freed_memory()
     names, params, resources = snakemake.wildcards, snakemake.params, snakemake.resources
     job = exported_settings()
-    place = RunCell(names.dataset, int(names.split), names.model, names.encoding, int(names.seed))
+    place = RunCell.parse(snakemake.output.run)
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
     models = ModelSettings.model_validate({names.model: params.settings["model"]})
     training = {**params.settings["training"], "max_seconds": job.training_seconds}
@@ -35,6 +36,7 @@ with run_job(snakemake):
         batch_size=params.settings["batch_size"],
         model_settings=getattr(models, names.model),
         training=TrainingSettings.model_validate(training),
+        ranks=snakemake.output.get("ranks") is not None,
     )
     run = Path(snakemake.output.run)
     checkpoint = Checkpoint()

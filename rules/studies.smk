@@ -1,0 +1,101 @@
+# The paper's studies: runs of their own, by the rules of every run. Nothing here is made unless one
+# of the two targets at the end is asked for.
+
+try:
+    catalog |= generated_tables(settings)
+    study_settings = {study: study_run(settings, study, catalog) for study in STUDIES}
+except TabpetError as error:
+    raise WorkflowError(str(error)) from None
+
+
+wildcard_constraints:
+    study="|".join(STUDIES),
+
+
+def study_cells(study):
+    """Every cell of a study."""
+    run = study_settings[study]
+    return list(planned_cells(run, run.datasets, study))
+
+
+def study_run_settings(wildcards):
+    """The settings that decide a study's run."""
+    row = catalog[wildcards.dataset]
+    run = study_settings[wildcards.study]
+    return run_settings(run, row, wildcards.model, wildcards.encoding)
+
+
+def study_alphas(wildcards):
+    """The alphas of a study's cell: those of its settings, and what its run file has with them."""
+    place = "results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet"
+    run = Path(place.format(**wildcards))
+    wanted = member_alphas(wildcards.encoding, study_settings[wildcards.study].alphas)
+    return sorted({*wanted, *recorded_alphas(run, study_run_settings(wildcards))})
+
+
+use rule train_transformer as train_study with:
+    output:
+        run="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet",
+        curves="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.curves.parquet",
+        predictions="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.predictions.parquet",
+        ranks="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.ranks.parquet",
+    log:
+        "results/logs/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.log",
+    benchmark:
+        "results/benchmarks/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.tsv"
+    resources:
+        gpu=1,
+        mem_mb=lambda wildcards, attempt: training_megabytes(
+            study_settings[wildcards.study],
+            catalog[wildcards.dataset],
+            wildcards.model,
+            wildcards.encoding,
+            attempt,
+        ),
+        runtime=lambda wildcards, attempt: training_minutes(
+            study_settings[wildcards.study], catalog[wildcards.dataset], attempt
+        ),
+        attempt=this_attempt,
+    params:
+        settings=study_run_settings,
+        alphas=study_alphas,
+    message:
+        "study {wildcards.study}: train {wildcards.model} with {wildcards.encoding} encodings on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
+
+
+use rule collect_dataset as collect_study_dataset with:
+    input:
+        lambda wildcards: [
+            str(cell.run)
+            for cell in study_cells(wildcards.study)
+            if cell.dataset == wildcards.dataset
+        ],
+    output:
+        "results/studies/{study}/scores/{dataset}.parquet",
+    log:
+        "results/logs/collect_study_dataset/{study}-{dataset}.log",
+    benchmark:
+        "results/benchmarks/collect_study_dataset/{study}-{dataset}.tsv"
+    params:
+        settings=lambda wildcards: collected_settings(
+            [wildcards.dataset], study_settings[wildcards.study]
+        ),
+        rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
+    message:
+        "study {wildcards.study}: collect the runs of {wildcards.dataset}"
+
+
+use rule collect_scores as collect_study_scores with:
+    input:
+        lambda wildcards: expand(
+            "results/studies/{{study}}/scores/{dataset}.parquet",
+            dataset=study_settings[wildcards.study].datasets,
+        ),
+    output:
+        "results/studies/{study}/scores.parquet",
+    log:
+        "results/logs/collect_study_scores/{study}.log",
+    benchmark:
+        "results/benchmarks/collect_study_scores/{study}.tsv"
+    message:
+        "study {wildcards.study}: collect the scores of all datasets"
