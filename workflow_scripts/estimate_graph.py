@@ -23,7 +23,7 @@ with run_job(snakemake) as log:
     log.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
     job, method = exported_settings(), snakemake.wildcards.graph
     if method == "true":
-        card = Card.model_validate(read_json(snakemake.input.card[0]))
+        card = Card.model_validate(read_json(snakemake.input.card))
         graph = place_true_graph(matrix, card.true_graph)
     else:
         graph = estimate_graph(
