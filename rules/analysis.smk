@@ -193,6 +193,8 @@ rule write_page:
             mode="json", exclude={"fetch", "catalogs", "studies"}
         ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
+        # No inputs: a page must not be a reason to train for a study again.
+        studies=finished_studies(),
     message:
         "write the page about this run"
     script:

@@ -6,8 +6,8 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
-from tabpet.analysis.captions import FIGURES, figure_files
-from tabpet.analysis.names import TABLES, table_files
+from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, figure_files
+from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.config import load_settings
 from tabpet.errors import TabpetError
@@ -193,6 +193,18 @@ def all_targets():
     summaries += ["results/tables/graphs.csv"] if settings.graphs else []
     summaries += analysis_targets() if has_runs() else []
     return cells + summaries
+
+
+def finished_studies():
+    """The studies that have been run, each with the time of its report."""
+    reports = {
+        name: Path(f"results/studies/{name}/tables/{name}.csv") for name in STUDY_TABLES
+    }
+    return {
+        name: report.stat().st_mtime
+        for name, report in reports.items()
+        if report.is_file()
+    }
 
 
 def analysis_targets():

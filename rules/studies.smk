@@ -18,6 +18,29 @@ def study_cells(study):
     return list(planned_cells(run, run.datasets, study))
 
 
+def study_graphs(study, graphs):
+    """The edges of some graphs of all tables of a study."""
+    run = study_settings[study]
+    return expand(
+        "results/graphs/{dataset}/split{split}/{graph}.parquet",
+        dataset=run.datasets,
+        split=run.splits,
+        graph=graphs,
+    )
+
+
+def study_files(report):
+    """Tables and figures of a study's report."""
+    folder = f"results/studies/{report}"
+    tables, figures = STUDY_TABLES[report], STUDY_FIGURES[report]
+    return [
+        *expand(f"{folder}/tables/{{name}}.{{kind}}", name=tables, kind=["csv", "tex"]),
+        *expand(
+            f"{folder}/figures/{{name}}.{{kind}}", name=figures, kind=["svg", "csv"]
+        ),
+    ]
+
+
 def study_run_settings(wildcards):
     """The settings that decide a study's run."""
     row = catalog[wildcards.dataset]
@@ -99,3 +122,100 @@ use rule collect_scores as collect_study_scores with:
         "results/benchmarks/collect_study_scores/{study}.tsv"
     message:
         "study {wildcards.study}: collect the scores of all datasets"
+
+
+rule collect_ranks:
+    input:
+        lambda wildcards: [
+            str(cell.run.with_suffix(".ranks.parquet"))
+            for cell in study_cells(wildcards.study)
+        ],
+    output:
+        "results/studies/{study}/ranks.parquet",
+    log:
+        "results/logs/collect_ranks/{study}.log",
+    benchmark:
+        "results/benchmarks/collect_ranks/{study}.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(1000),
+        runtime=scaled(10),
+    message:
+        "study {wildcards.study}: collect the effective ranks"
+    script:
+        "../workflow_scripts/collect_ranks.py"
+
+
+rule recover_edges:
+    input:
+        graphs=lambda wildcards: study_graphs(
+            wildcards.study, getattr(settings.studies, wildcards.study).recovery
+        ),
+        truth=lambda wildcards: study_graphs(wildcards.study, ["true"]),
+    output:
+        "results/studies/{study}/recovery.parquet",
+    log:
+        "results/logs/recover_edges/{study}.log",
+    benchmark:
+        "results/benchmarks/recover_edges/{study}.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(1000),
+        runtime=scaled(10),
+    message:
+        "study {wildcards.study}: compare the edges of graphs with the true ones"
+    script:
+        "../workflow_scripts/recover_edges.py"
+
+
+rule synthetic_study:
+    input:
+        expand(
+            "results/studies/{study}/{table}.parquet",
+            study=["groups", "dags"],
+            table=["scores", "recovery"],
+        ),
+    output:
+        study_files("synthetic"),
+    log:
+        "results/logs/synthetic_study.log",
+    benchmark:
+        "results/benchmarks/synthetic_study.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(2000),
+        runtime=scaled(20),
+    message:
+        "write what the synthetic study found"
+    script:
+        "../workflow_scripts/synthetic_study.py"
+
+
+rule effective_rank_study:
+    input:
+        expand(
+            "results/studies/effective_rank/{table}.parquet",
+            table=["scores", "ranks"],
+        ),
+    output:
+        study_files("effective_rank"),
+    log:
+        "results/logs/effective_rank_study.log",
+    benchmark:
+        "results/benchmarks/effective_rank_study.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(2000),
+        runtime=scaled(20),
+    message:
+        "write what the effective-rank study found"
+    script:
+        "../workflow_scripts/effective_rank_study.py"

@@ -4,12 +4,15 @@ A study trains by the rules of every run, with settings that are derived here, i
 own. Its tables, graphs and encodings lie with all others.
 """
 
+import re
 from collections.abc import Mapping
 
 from tabpet.catalog import CatalogRow, Option, select_datasets
 from tabpet.config import DagsStudySettings, GroupsStudySettings, Settings, load_settings
+from tabpet.errors import TabpetError
 
 STUDIES = ("groups", "dags", "effective_rank")
+_STRUCTURE = re.compile(r"-(k|density)(?P<value>[\d.]+)-")  # in the name of a generated table
 
 
 def generated_tables(settings: Settings) -> dict[str, CatalogRow]:
@@ -52,6 +55,14 @@ def study_run(settings: Settings, study: str, catalog: Mapping[str, CatalogRow])
         "analysis": {**dict(settings.analysis), "main_encoding": own.graphs[0]},
     }
     return load_settings({**dict(settings), **changes}, f"`studies.{study}`")
+
+
+def structure_of(dataset: str) -> float:
+    """The number of groups, or the density, that a generated table was made with."""
+    found = _STRUCTURE.search(dataset)
+    if found is None:
+        raise TabpetError(f"{dataset} is not a table that a study generates.")
+    return float(found["value"])
 
 
 def _groups_row(study: GroupsStudySettings, k: int, seed: int) -> CatalogRow:

@@ -7,6 +7,7 @@ GRAPHS = {
     "spearman": "Spearman",
     "chow_liu": "Chow-Liu",
     "pc": "PC",
+    "true": "True graph",
 }
 MODELS = {
     "ft_transformer": "FT-Transformer",
@@ -39,6 +40,15 @@ TABLES = {
     "cost": "Hours by stage",
     "paper": "The paper against this run",
     "coverage": "Planned and finished runs",
+}
+# Tables of the studies, under results/studies/<report>/tables/.
+STUDY_TABLES = {
+    "synthetic": {
+        "synthetic": "Gains by structure",
+        "synthetic_trend": "Does the gain grow with structure?",
+        "edge_recovery": "Edges found by graph estimators",
+    },
+    "effective_rank": {"effective_rank": "Effective rank by alpha"},
 }
 # Methods of the main table, in the paper's order; then those that only this project has.
 METHODS = (

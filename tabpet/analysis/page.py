@@ -1,7 +1,7 @@
 """One self-contained page about a run: what was run, what came out, and everything behind it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tabpet import __version__
 from tabpet.analysis import plot
-from tabpet.analysis.captions import FIGURES
+from tabpet.analysis.captions import FIGURES, STUDY_FIGURES
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
@@ -24,6 +24,7 @@ from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
+from tabpet.analysis.study import Study
 from tabpet.plan import DEFAULT, TUNED
 
 # What the page's style sheet calls the colours of the figures, so that it can change them.
@@ -57,6 +58,7 @@ def render_page(
     headline: Headline,
     figures: Mapping[str, str],
     settings: Mapping[str, Any],
+    studies: Sequence[Study] = (),
 ) -> str:
     """The page as HTML; `figures` maps names to the SVG that the figure's file holds."""
     environment = Environment(
@@ -67,6 +69,10 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters.update(score=_score, percent=_percent, raw=_raw)
+    drawn = {name: plot.svg_text(drawing.figure) for study in studies
+             for name, drawing in study.drawings.items()}  # fmt: skip
+    captions = FIGURES | {name: one for report in STUDY_FIGURES.values()
+                          for name, one in report.items()}  # fmt: skip
     return environment.get_template("page.html").render(
         verdict=headline.verdict,
         lines=[line.partition(": ")[::2] for line in headline.lines],
@@ -78,8 +84,9 @@ def render_page(
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
         failures=failures(results).to_dict("records"),
-        figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
-        captions=FIGURES,
+        figures={name: Markup(inline_svg(svg, name)) for name, svg in {**figures, **drawn}.items()},
+        captions=captions,
+        studies=studies,
         panels=_curve_panels(results),
         curve_models=[_curve_model(model) for model in results.models],
         settings=yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True),
