@@ -194,7 +194,7 @@ def trend_table(family: Family) -> Table:
         }
     rows = []
     for label, values in columns.items():
-        known = values.dropna()
+        known = values.dropna().round(9)  # equal gains are ties
         k = known.index.map(structure_of)
         varied = len(known) > 2 and np.ptp(known) > 0 and np.ptp(k) > 0
         rho, p = spearmanr(k, known) if varied else (np.nan, np.nan)
