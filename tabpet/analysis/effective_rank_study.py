@@ -146,8 +146,10 @@ def draw_theory() -> Drawing:
             axes.plot(mine["alpha"], mine["mean"] - 1, color=color, label=f"simulated, d = {d}")
             axes.plot(mine["alpha"], mine["bound"] - 1, color=color, linestyle="--",
                       label=f"bound, d = {d}")  # fmt: skip
-        axes.set_title(f"Theorem {name}: {theorem.inputs} inputs,\n{theorem.encodings} encodings")
-        axes.set(xlabel="alpha (gap 1)", yscale="log", ylim=(1e-4, 100))
+        inputs = "independent" if theorem.inputs == "independent" else "two latent"
+        axes.set_title(f"Theorem {name}: {inputs} inputs,\n{theorem.encodings} encodings")
+        axes.set(xlabel="alpha", yscale="log", ylim=(1e-4, 100))
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(axis="y")
     panels[0].set_ylabel("effective rank − 1")
     legend_below(figure, columns=3)
