@@ -9,17 +9,18 @@ from snakemake.exceptions import WorkflowError
 from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, figure_files
 from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import load_settings
 from tabpet.errors import TabpetError
+from tabpet.names import EncodingName
 from tabpet.plan import (
-    RunCell,
+    Cell,
     graph_settings,
     member_alphas,
     planned_cells,
     run_settings,
-    split_encoding_name,
 )
+from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS
 from tabpet.resources import training_megabytes, training_minutes
+from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
 from tabpet.studies import STUDIES, generated_tables, study_run
 from tabpet.workflow import export_environment, export_retries
@@ -43,11 +44,11 @@ export_environment(ROOT, settings)
 wildcard_constraints:
     dataset="[A-Za-z0-9][A-Za-z0-9_.-]*",
     split=r"\d+",
-    graph="[a-z_]+",
-    model="ft_transformer|saint|tab_transformer",
-    encoding="[a-z_]+(-[a-z]+)?",
-    learner="xgboost|catboost",
-    reference="xgboost|catboost|linear",
+    graph="|".join(GRAPHS.entries),
+    model="|".join(MODELS.entries),
+    encoding=f"({'|'.join(GRAPHS.entries)})(-({'|'.join(CONTROLS)}))?",
+    learner="|".join(LEARNERS.entries),
+    reference="|".join(LEARNERS.entries),
     seed=r"\d+",
 
 
@@ -93,7 +94,7 @@ def encoding_file(extension):
     """A file of the graph's encoding behind an encoding or a control of it."""
     return lambda wildcards: (
         f"results/encodings/{wildcards.dataset}/split{wildcards.split}/"
-        f"{split_encoding_name(wildcards.encoding)[0]}.{extension}"
+        f"{EncodingName.parse(wildcards.encoding).graph}.{extension}"
     )
 
 
@@ -112,7 +113,7 @@ def trained_alphas(wildcards):
 
     So one that is taken out of the config is no reason to train, and one that is added is.
     """
-    cell = RunCell(
+    cell = Cell(
         wildcards.dataset,
         int(wildcards.split),
         wildcards.model,
@@ -173,9 +174,9 @@ def say_how_it_ended():
     """What failed and why, what was cut short, and what to type next."""
     from tabpet.ending import describe_end  # heavy, and needed once
 
-    given = str(next(iter(workflow.overwrite_configfiles or []), ""))
+    files = [str(path) for path in workflow.overwrite_configfiles or []]
     rows = [catalog[name] for name in datasets]
-    if text := describe_end(settings, rows, config=given):
+    if text := describe_end(settings, rows, config=files):
         print(f"\n{text}\n", file=sys.stderr)
 
 

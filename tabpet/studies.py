@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 
 from tabpet.catalog import CatalogRow, Option, select_datasets
-from tabpet.config import DagsStudySettings, GroupsStudySettings, Settings, load_settings
 from tabpet.errors import TabpetError
+from tabpet.settings import Settings, load_settings
+from tabpet.settings.studies import DagsStudySettings, GroupsStudySettings
 
 STUDIES = ("groups", "dags", "effective_rank")
 _STRUCTURE = re.compile(r"-(k|density)(?P<value>[\d.]+)-")  # in the name of a generated table

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tabpet.config import FetchSettings, Section, Settings
 from tabpet.errors import TabpetError
+from tabpet.section import Section
+from tabpet.settings import FetchSettings, Settings
 
 VARIABLE, RETRIES_VARIABLE = "TABPET_JOB", "TABPET_RETRIES"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tabpet.catalog import read_catalogs
-from tabpet.config import Settings, read_settings
 from tabpet.errors import TabpetError
-from tabpet.plan import RunCell, planned_cells, run_settings
+from tabpet.plan import Cell, planned_cells, run_settings
+from tabpet.settings import Settings, read_settings
 from tabpet.studies import STUDIES, generated_tables, structure_of, study_run
 
 ROOT = Path(__file__).parents[1]
@@ -83,12 +83,12 @@ def test_files_of_a_study_lie_apart():
     place = "demo-wine/split42/ft_transformer/spearman/seed1.parquet"
     assert cells[0].run == Path(f"results/studies/effective_rank/runs/{place}")
     assert cells[0].journal == Path(f"results/studies/effective_rank/journals/{place}")
-    assert RunCell.parse(cells[0].run) == cells[0]
+    assert Cell.parse(cells[0].run) == cells[0]
     assert cells[0].stages[-1].rule == "train_study"
     # Tables, graphs and encodings are those of every run.
-    plain = RunCell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    plain = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
     assert cells[0].inputs == plain.inputs and cells[0].identity == plain.identity
-    assert RunCell.parse(plain.run) == plain
+    assert Cell.parse(plain.run) == plain
 
 
 def test_settings_of_a_run_know_nothing_of_studies():

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from tabpet.files import write_parquet
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:
     frames = [
-        pd.read_parquet(path).assign(**RunCell.parse(path.replace(".ranks.", ".")).identity)
+        pd.read_parquet(path).assign(**Cell.parse(path.replace(".ranks.", ".")).identity)
         for path in snakemake.input
     ]
     ranks = pd.concat(frames, ignore_index=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.config import EncodingSettings
 from tabpet.encodings import encode
+from tabpet.encodings.figure import plot_graph, save_svg
 from tabpet.files import read_json, write_json, write_parquet
-from tabpet.graphs import Graph
-from tabpet.graphs.figure import plot_graph, save_svg
+from tabpet.graphs.graph import Graph
+from tabpet.settings import EncodingSettings
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:

@@ -7,13 +7,13 @@ feature map as JSON.
 
 from pathlib import Path
 
-from tabpet.config import INSTANT_GRAPHS, NodeSettings
 from tabpet.data.card import Card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split
 from tabpet.files import read_json, write_json, write_parquet
-from tabpet.graphs import estimate_graph
+from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.true_graph import place_true_graph
+from tabpet.settings import NodeSettings
 from tabpet.workflow import exported_settings, retries_left, run_job
 
 with run_job(snakemake) as log:
@@ -21,17 +21,15 @@ with run_job(snakemake) as log:
     nodes = NodeSettings.model_validate(snakemake.params.nodes)
     matrix = build_node_matrix(split, nodes.rows, nodes.max_rows, nodes.max_levels)
     log.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
-    job, method = exported_settings(), snakemake.wildcards.graph
-    if method == "true":
+    if snakemake.wildcards.graph == "true":
         card = Card.model_validate(read_json(snakemake.input.card))
         graph = place_true_graph(matrix, card.true_graph)
     else:
         graph = estimate_graph(
             matrix,
-            method,
+            snakemake.wildcards.graph,
             snakemake.params.method,
-            # Instant ones never look at the clock, so that their result can't depend on it.
-            None if method in INSTANT_GRAPHS else job.graph_seconds,
+            exported_settings().graph_seconds,
             retries_left=retries_left(snakemake.resources.attempt),
         )
     log.info("%s after %.2f s: %d edges", graph.status, graph.seconds, graph.n_edges)

@@ -5,17 +5,18 @@ Reads: the prepared split. Writes: the run as Parquet.
 
 from pathlib import Path
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
-from tabpet.plan import DEFAULT, RunCell
+from tabpet.plan import Cell
+from tabpet.registry import DEFAULT
 from tabpet.runs import make_provenance, write_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.references import fit_reference
 from tabpet.workflow import retries_left, run_job
 
 with run_job(snakemake) as log:
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
     name, seed = snakemake.wildcards.reference, int(snakemake.wildcards.seed)
-    cell = RunCell(snakemake.wildcards.dataset, split.info.split, name, DEFAULT, seed)
+    cell = Cell(snakemake.wildcards.dataset, split.info.split, name, DEFAULT, seed)
     run = fit_reference(
         split,
         name,

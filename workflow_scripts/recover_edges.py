@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tabpet.files import read_json, write_parquet
-from tabpet.graphs import Graph
+from tabpet.graphs.graph import Graph
 from tabpet.graphs.true_graph import edge_recovery
 from tabpet.workflow import run_job
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import torch
 
-from tabpet.config import ModelSettings, TrainingSettings
 from tabpet.data.prepare import Split
-from tabpet.plan import RunCell
+from tabpet.registry import MODELS
 from tabpet.runs import make_provenance
-from tabpet.training.cell import Cell, run_cell
+from tabpet.settings import TrainingSettings
+from tabpet.training.cell import TrainingCell, run_cell
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.files import Journal, checkpoint_path, write_cell
 from tabpet.training.memory import keep_freed_memory
@@ -26,15 +26,18 @@ with run_job(snakemake):
     keep_freed_memory()
     names, params, resources = snakemake.wildcards, snakemake.params, snakemake.resources
     job = exported_settings()
-    place = RunCell.parse(snakemake.output.run)
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
-    models = ModelSettings.model_validate({names.model: params.settings["model"]})
     training = {**params.settings["training"], "max_seconds": job.training_seconds}
-    cell = Cell(
-        **place.identity,
+    cell = TrainingCell(
+        names.dataset,
+        int(names.split),
+        names.model,
+        names.encoding,
+        int(names.seed),
+        names.get("study"),
         alphas=tuple(params.alphas),
         batch_size=params.settings["batch_size"],
-        model_settings=getattr(models, names.model),
+        model_settings=MODELS.find(names.model).settings.model_validate(params.settings["model"]),
         training=TrainingSettings.model_validate(training),
         ranks=snakemake.output.get("ranks") is not None,
     )
@@ -47,8 +50,8 @@ with run_job(snakemake):
         split,
         (Path(snakemake.input.encoding), Path(snakemake.input.encoding_info)),
         checkpoint=checkpoint,
-        journal=Journal(place.journal),
-        provenance=make_provenance(params.settings, place.inputs),
+        journal=Journal(cell.journal),
+        provenance=make_provenance(params.settings, cell.inputs),
         memory_mb=resources.mem_mb,
         retries_left=retries_left(resources.attempt),
     )

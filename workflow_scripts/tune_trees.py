@@ -6,18 +6,19 @@ run of the best trial and all trials as Parquet; the journal stays, so that a se
 
 from pathlib import Path
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.files import write_parquet
-from tabpet.plan import TUNED, RunCell
+from tabpet.plan import Cell
+from tabpet.registry import TUNED
 from tabpet.runs import make_provenance, write_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.tuning import tune_trees
 from tabpet.workflow import exported_settings, retries_left, run_job
 
 with run_job(snakemake) as log:
     split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
     learner, seed = snakemake.wildcards.learner, int(snakemake.wildcards.seed)
-    cell = RunCell(snakemake.wildcards.dataset, split.info.split, learner, TUNED, seed)
+    cell = Cell(snakemake.wildcards.dataset, split.info.split, learner, TUNED, seed)
     job = exported_settings()
     settings = {**snakemake.params.settings, "max_seconds": job.tree_seconds}
     run, trials = tune_trees(

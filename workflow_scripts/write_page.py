@@ -13,8 +13,8 @@ from tabpet.analysis.headline import headline
 from tabpet.analysis.page import render_page
 from tabpet.analysis.results import Results
 from tabpet.analysis.synthetic_study import load_synthetic_study
-from tabpet.config import AnalysisSettings
 from tabpet.files import write_json, write_text
+from tabpet.settings import AnalysisSettings
 from tabpet.workflow import run_job
 
 LOADERS = {"synthetic": load_synthetic_study, "effective_rank": load_effective_rank_study}

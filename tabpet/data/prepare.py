@@ -17,10 +17,10 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registe
 from sklearn.impute import IterativeImputer
 from sklearn.model_selection import train_test_split
 
-from tabpet.config import PrepareSettings
 from tabpet.data.card import Card
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_json, write_parquet
+from tabpet.settings import PrepareSettings
 
 MISSING_LEVEL = "(missing)"
 PARTS = ("train", "val", "test")

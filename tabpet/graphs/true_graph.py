@@ -7,11 +7,7 @@ import numpy as np
 from tabpet.data.nodes import NodeMatrix
 from tabpet.data.true_graph import TrueGraph
 from tabpet.graphs.graph import Graph
-
-NO_TRUE_GRAPH = (
-    "the table has no true graph: take `true` out of `graphs`, or name a file of edges in the "
-    "column `graph` of its catalog row"
-)
+from tabpet.graphs.methods.true import NO_TRUE_GRAPH
 
 
 def place_true_graph(matrix: NodeMatrix, truth: TrueGraph | None) -> Graph:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch.utils import deterministic
 
-from tabpet.config import TrainingSettings
+from tabpet.settings import TrainingSettings
 
 
 def choose_device() -> torch.device:

@@ -6,11 +6,11 @@ import pytest
 from scipy.stats import kurtosis
 
 from tabpet.catalog import CatalogRow, read_catalogs
-from tabpet.config import FetchSettings
 from tabpet.data.fetch import fetch_dataset
 from tabpet.data.synthetic import NOISES, generate_dag, generate_groups, generate_table
 from tabpet.data.true_graph import TrueGraph, read_edges
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 
 def synthetic_row(**options) -> CatalogRow:

@@ -8,7 +8,7 @@ from causallearn.graph.SHD import SHD
 
 from tabpet.data.nodes import NodeMatrix
 from tabpet.data.true_graph import TrueGraph
-from tabpet.graphs import Graph
+from tabpet.graphs.graph import Graph
 from tabpet.graphs.true_graph import edge_recovery, place_true_graph
 
 

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 import torch
 
-from tabpet.config import FTTransformerSettings, SaintSettings
 from tabpet.encodings import Encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
-from tabpet.models import Layout, build_model
+from tabpet.models.build import build_model
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.layout import Layout
+from tabpet.models.saint import SaintSettings
 from tabpet.training import trainer
 from tabpet.training.cell import run_cell
 from tabpet.training.files import RANKS, Journal, ranks_path, read_cell, write_cell
