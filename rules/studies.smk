@@ -1,26 +1,38 @@
 # The paper's studies: runs of their own, by the rules of every run. Nothing here is made unless one
 # of the two targets at the end is asked for.
 
-try:
-    catalog |= generated_tables(settings)
-    study_settings = {study: study_run(settings, study, catalog) for study in STUDIES}
-except TabpetError as error:
-    raise WorkflowError(str(error)) from None
+from functools import cache
+
+generated = generated_tables(settings)
+if taken := sorted(set(generated) & set(catalog)):
+    raise WorkflowError(
+        f"The catalogs have a dataset {taken[0]!r}, which is the name of a table that a study "
+        "generates. Rename it."
+    )
+catalog |= generated
+
+
+@cache
+def study_settings(study):
+    """The settings of a study as those of a run; looked at only where a study is asked for."""
+    try:
+        return study_run(settings, study, catalog)
+    except TabpetError as error:
+        raise WorkflowError(str(error)) from None
 
 
 wildcard_constraints:
     study="|".join(STUDIES),
 
 
-def study_cells(study):
-    """Every cell of a study."""
-    run = study_settings[study]
-    return list(planned_cells(run, run.datasets, study))
+def study_cells(study, datasets):
+    """Every cell of some datasets of a study."""
+    return planned_cells(study_settings(study), datasets, study)
 
 
 def study_graphs(study, graphs):
     """The edges of some graphs of all tables of a study."""
-    run = study_settings[study]
+    run = study_settings(study)
     return expand(
         "results/graphs/{dataset}/split{split}/{graph}.parquet",
         dataset=run.datasets,
@@ -44,7 +56,7 @@ def study_files(report):
 def study_run_settings(wildcards):
     """The settings that decide a study's run."""
     row = catalog[wildcards.dataset]
-    run = study_settings[wildcards.study]
+    run = study_settings(wildcards.study)
     return run_settings(run, row, wildcards.model, wildcards.encoding)
 
 
@@ -52,7 +64,7 @@ def study_alphas(wildcards):
     """The alphas of a study's cell: those of its settings, and what its run file has with them."""
     place = "results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet"
     run = Path(place.format(**wildcards))
-    wanted = member_alphas(wildcards.encoding, study_settings[wildcards.study].alphas)
+    wanted = member_alphas(wildcards.encoding, study_settings(wildcards.study).alphas)
     return sorted({*wanted, *recorded_alphas(run, study_run_settings(wildcards))})
 
 
@@ -69,14 +81,14 @@ use rule train_transformer as train_study with:
     resources:
         gpu=1,
         mem_mb=lambda wildcards, attempt: training_megabytes(
-            study_settings[wildcards.study],
+            study_settings(wildcards.study),
             catalog[wildcards.dataset],
             wildcards.model,
             wildcards.encoding,
             attempt,
         ),
         runtime=lambda wildcards, attempt: training_minutes(
-            study_settings[wildcards.study], catalog[wildcards.dataset], attempt
+            study_settings(wildcards.study), catalog[wildcards.dataset], attempt
         ),
         attempt=this_attempt,
     params:
@@ -89,9 +101,7 @@ use rule train_transformer as train_study with:
 use rule collect_dataset as collect_study_dataset with:
     input:
         lambda wildcards: [
-            str(cell.run)
-            for cell in study_cells(wildcards.study)
-            if cell.dataset == wildcards.dataset
+            str(cell.run) for cell in study_cells(wildcards.study, [wildcards.dataset])
         ],
     output:
         "results/studies/{study}/scores/{dataset}.parquet",
@@ -101,7 +111,7 @@ use rule collect_dataset as collect_study_dataset with:
         "results/benchmarks/collect_study_dataset/{study}-{dataset}.tsv"
     params:
         settings=lambda wildcards: collected_settings(
-            [wildcards.dataset], study_settings[wildcards.study]
+            [wildcards.dataset], study_settings(wildcards.study)
         ),
         rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
     message:
@@ -112,7 +122,7 @@ use rule collect_scores as collect_study_scores with:
     input:
         lambda wildcards: expand(
             "results/studies/{{study}}/scores/{dataset}.parquet",
-            dataset=study_settings[wildcards.study].datasets,
+            dataset=study_settings(wildcards.study).datasets,
         ),
     output:
         "results/studies/{study}/scores.parquet",
@@ -128,7 +138,9 @@ rule collect_ranks:
     input:
         lambda wildcards: [
             str(cell.run.with_suffix(".ranks.parquet"))
-            for cell in study_cells(wildcards.study)
+            for cell in study_cells(
+                wildcards.study, study_settings(wildcards.study).datasets
+            )
         ],
     output:
         "results/studies/{study}/ranks.parquet",

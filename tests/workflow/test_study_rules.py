@@ -59,8 +59,16 @@ def test_studies_run_when_they_are_asked_for_and_once(workflow):
     assert ranks["effective_rank"].between(1, 12).all()
 
 
-def test_a_study_that_can_not_be_is_refused_before_anything_runs(workflow):
-    workflow.configure(datasets=["demo-wine"], studies={"groups": {"training": {"epochs": 3}}})
-    done = workflow.run("--dry-run")
+def test_a_study_that_can_not_be_is_refused_where_it_is_asked_for(workflow):
+    (workflow.folder / "mine.csv").write_text("name,path,target,task\nt,t.csv,y,regression\n")
+    (workflow.folder / "t.csv").write_text("a,y\n1,2\n3,4\n")
+    # A catalog of one's own has no `@effective_rank`, and need not have one.
+    workflow.configure(
+        datasets=["t"], catalogs=["mine.csv"], studies={"groups": {"training": {"epochs": 3}}}
+    )
+    assert workflow.run("--dry-run").code == 0
+    done = workflow.run("--dry-run", "synthetic_study")
     assert done.code != 0 and "`studies.groups` has 1 problem" in done.text
     assert "`training.epochs` is not a setting" in done.text
+    done = workflow.run("--dry-run", "effective_rank_study")
+    assert done.code != 0 and "no dataset or group '@effective_rank'" in done.text
