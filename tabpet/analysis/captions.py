@@ -131,6 +131,13 @@ STUDY_FIGURES = {
     },
 }
 
+# Of every figure, by its name.
+CAPTIONS = {
+    name: caption
+    for figures in (FIGURES, *STUDY_FIGURES.values())
+    for name, caption in figures.items()
+}
+
 
 def figure_files(folder: str) -> list[str]:
     """Every figure with its numbers, as the workflow writes them."""

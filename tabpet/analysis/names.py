@@ -41,6 +41,10 @@ STUDY_TABLES = {
     },
     "effective_rank": {"effective_rank": "Effective rank by alpha"},
 }
+# Of every table, by its name.
+TITLES = {
+    name: title for tables in (TABLES, *STUDY_TABLES.values()) for name, title in tables.items()
+}
 # Methods of the main table, in the paper's order; then those that only this project has.
 METHODS = tuple(
     map(

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tabpet import __version__
 from tabpet.analysis import plot
-from tabpet.analysis.captions import FIGURES, STUDY_FIGURES
+from tabpet.analysis.captions import CAPTIONS
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
@@ -72,10 +72,11 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters.update(score=_score, percent=_percent, raw=_raw)
-    drawn = {name: plot.svg_text(drawing.figure) for study in studies
-             for name, drawing in study.drawings.items()}  # fmt: skip
-    captions = FIGURES | {name: one for report in STUDY_FIGURES.values()
-                          for name, one in report.items()}  # fmt: skip
+    drawn = {
+        name: plot.svg_text(drawing.figure)
+        for study in studies
+        for name, drawing in study.drawings.items()
+    }
     return environment.get_template("page.html").render(
         verdict=headline.verdict,
         lines=[line.partition(": ")[::2] for line in headline.lines],
@@ -88,7 +89,7 @@ def render_page(
         coverage=coverage_table(results),
         failures=failures(results).to_dict("records"),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in {**figures, **drawn}.items()},
-        captions=captions,
+        captions=CAPTIONS,
         studies=studies,
         panels=_curve_panels(results),
         curve_models=[_curve_model(model) for model in results.models],
@@ -266,7 +267,7 @@ def _inline_attribute(key: str, value: str, name: str) -> str:
 
 
 def _label(name: str) -> str:
-    return FIGURES[name].title if name in FIGURES else "Improvement over alpha"
+    return CAPTIONS[name].title if name in CAPTIONS else "Improvement over alpha"
 
 
 def _score(value: float, task: str) -> str:

@@ -1,14 +1,13 @@
 """A result table by declaration: columns over a data frame, as CSV, LaTeX and cells of text."""
 
 import itertools
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import STUDY_TABLES, TABLES
+from tabpet.analysis.names import TITLES
 from tabpet.files import write_text
 
 LATEX = str.maketrans(
@@ -164,7 +163,7 @@ class Table:
     @property
     def title(self) -> str:
         """What the table is about."""
-        return {**TABLES, **dict(ChainMap(*STUDY_TABLES.values()))}[self.name]
+        return TITLES[self.name]
 
     def to_csv(self) -> str:
         """Full numbers, one header line; a missing number is an empty cell."""
