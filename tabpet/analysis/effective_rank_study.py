@@ -20,7 +20,7 @@ from tabpet.analysis.plot import (
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.study import Study, draw_styled, mean_curve
-from tabpet.analysis.table import Column, Part, Table, show
+from tabpet.analysis.table import Column, Panel, Table, show
 from tabpet.runs import read_runs
 from tabpet.theory import THEOREMS, simulate
 
@@ -88,7 +88,7 @@ def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
         Column("improvement", "Test score", "improvement in %", percent),
     )
     blocks = tuple(
-        Part(show(rows.set_index(rows["alpha"].map("{:g}".format)), shown, "alpha"),
+        Panel(show(rows.set_index(rows["alpha"].map("{:g}".format)), shown, "alpha"),
              encoding_name(str(encoding)))
         for encoding, rows in data.groupby("encoding", sort=False)
     )  # fmt: skip
@@ -123,7 +123,7 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
     left.yaxis.set_major_formatter("{x:g}")
     left.grid(axis="y")
     right.set_xlabel("alpha")
-    percent_axis(right, "y", joined["improvement"].to_numpy(), "test score, improvement in %")
+    percent_axis(right, "y", joined[["improvement"]], "test score, improvement in %")
     legend_below(figure, columns=4)
     return Drawing(figure, joined)
 

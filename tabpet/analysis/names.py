@@ -30,6 +30,7 @@ TABLES = {
     "timing": "Time to estimate a graph",
     "cost": "Hours by stage",
     "paper": "The paper against this run",
+    "claims": "Published gains against those of this run",
     "coverage": "Planned and finished runs",
 }
 # Tables of the studies, under results/studies/<report>/tables/.

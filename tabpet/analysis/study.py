@@ -35,11 +35,17 @@ class Study:
 
 
 def draw_styled(drawers: Mapping[str, Callable[[], Drawing]]) -> dict[str, Drawing]:
-    """What drawing functions make, in the project's style."""
+    """What drawing functions make, in the project's style, or why there is nothing to draw."""
     import matplotlib
 
+    def draw(drawer: Callable[[], Drawing]) -> Drawing:
+        try:
+            return drawer()
+        except plot.NothingToDraw as nothing:
+            return plot.empty_drawing(str(nothing))
+
     with matplotlib.rc_context(plot.STYLE):
-        return {name: drawer() for name, drawer in drawers.items()}
+        return {name: draw(drawer) for name, drawer in drawers.items()}
 
 
 def alpha_axis(axes: "Axes", alphas: list[float]) -> None:

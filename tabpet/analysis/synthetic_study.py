@@ -25,7 +25,7 @@ from tabpet.analysis.plot import (
 from tabpet.analysis.results import Results
 from tabpet.analysis.selection import scored_runs
 from tabpet.analysis.study import Study, alpha_axis, draw_styled, mean_curve
-from tabpet.analysis.table import Column, Part, Table, show
+from tabpet.analysis.table import Column, Panel, Table, show
 from tabpet.runs import read_runs
 from tabpet.stats import summarize, wilcoxon
 from tabpet.studies import structure_of
@@ -142,7 +142,7 @@ def gains_table(*families: Family) -> Table:
                     rows.append(_gain_row(family, level, encoding, mine))
     data = pd.DataFrame(rows)
     parts = tuple(
-        Part(
+        Panel(
             show(part.set_index(part["encoding"].map(encoding_name)), GAINS, "Encoding"), str(level)
         )
         for level, part in data.groupby("level", sort=False)
@@ -205,7 +205,7 @@ def trend_table(family: Family) -> Table:
         "Negative: the gain grows with structure."
     )
     return Table(
-        "synthetic_trend", caption, data, (Part(show(data.set_index("gain"), TRENDS, "")),)
+        "synthetic_trend", caption, data, (Panel(show(data.set_index("gain"), TRENDS, "")),)
     )
 
 
@@ -217,7 +217,7 @@ def recovery_table(recovery: pd.DataFrame) -> Table:
     grouped = recovery.groupby(by, sort=False)
     data = grouped[keys].mean().assign(tables=grouped.size()).reset_index()
     parts = tuple(
-        Part(
+        Panel(
             show(part.set_index(part["graph"].map(_graph_name)), RECOVERY, "Graph"),
             f"{'k =' if study == 'groups' else 'linear DAG, density'} {structure:g}",
         )
@@ -274,7 +274,7 @@ def draw_gains(family: Family) -> Drawing:
     chosen = {"improvement": "alpha chosen on validation rows", "oracle_improvement": "oracle"}
     figure = new_figure(8.2, 3.4)
     panels = figure.subplots(1, 2, sharey=True)
-    values = family.gains[[*chosen]].to_numpy().ravel()
+    values = family.gains[[*chosen]]
     counts = sorted(family.gains["structure"].unique())
     for axes, (column, title) in zip(panels, chosen.items(), strict=True):
         for place, encoding in enumerate(family.encodings):
@@ -318,7 +318,7 @@ def draw_dag_gains(family: Family) -> Drawing:
         axes.set_yticks(range(len(family.encodings)), map(encoding_name, family.encodings))
         axes.set_ylim(len(family.encodings) - 0.5, -0.5)
         axes.set_title(level)
-        percent_axis(axes, "x", wide.to_numpy().ravel(), "improvement over alpha 0 in %")
+        percent_axis(axes, "x", wide, "improvement over alpha 0 in %")
     keys = ["dataset", "structure", "level", "encoding", "improvement", "oracle_improvement"]
     return Drawing(figure, family.gains[keys])
 

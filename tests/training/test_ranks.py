@@ -14,7 +14,7 @@ from tabpet.models.build import build_model
 from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layout import Layout
 from tabpet.models.saint import SaintSettings
-from tabpet.training import trainer
+from tabpet.training import scoring
 from tabpet.training.cell import run_cell
 from tabpet.training.files import RANKS, Journal, ranks_path, read_cell, write_cell
 from tabpet.training.trainer import fit_members
@@ -40,8 +40,8 @@ def build_one(split, files, name="ft_transformer", settings=None):
 @pytest.mark.parametrize("rows_at_once", [15, 1024])
 def test_of_all_rows_of_the_kept_state(split, encoding, monkeypatch, rows_at_once):
     """By the definition: a hook on the head, the whole matrix, numpy's singular values."""
-    monkeypatch.setattr(trainer, "_ROWS_AT_ONCE", rows_at_once)
-    monkeypatch.setattr(trainer, "_TOKENS_AT_ONCE", 64)
+    monkeypatch.setattr(scoring, "_ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(scoring, "_TOKENS_AT_ONCE", 64)
     build = build_one(split, encoding)
     job = make_job(split, build=lambda alphas: build(alphas=alphas), measure_ranks=True)
     fitted = fit_members(job, [0.0, 3.0])
