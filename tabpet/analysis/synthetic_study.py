@@ -18,8 +18,10 @@ from tabpet.analysis.plot import (
     SERIES,
     SOFT,
     Drawing,
+    NothingToDraw,
     legend_below,
     new_figure,
+    panel_grid,
     percent_axis,
 )
 from tabpet.analysis.results import Results
@@ -237,33 +239,35 @@ def _graph_name(graph: str) -> str:
 
 
 def draw_curves(family: Family) -> Drawing:
-    """RMSE over alpha, a panel per regime."""
+    """RMSE over alpha, a panel per regime: as it is, and relative to alpha 0 of the same run."""
     runs = scored_runs(family.results.scores)
     runs = runs.assign(structure=runs["dataset"].map(structure_of)).merge(
         family.gains[["dataset", "level"]].drop_duplicates(), on="dataset"
     )
+    if runs.empty:
+        raise NothingToDraw("No run of the study has finished.")
     alphas = sorted(float(alpha) for alpha in runs["alpha"].unique())
-    figure = new_figure(3.1 * len(family.levels), 3.1)
-    panels = figure.subplots(1, len(family.levels), squeeze=False)[0]
-    for axes, level in zip(panels, family.levels, strict=True):
+    labels = {"rmse": "RMSE on test rows", "relative": "relative to alpha 0"}
+    figure, panels = panel_grid(
+        3.1 * len(family.levels), 5.2, list(labels), family.levels, sharex=True
+    )
+    for (kind, level), axes in panels.items():
         for place, encoding in enumerate(family.encodings):
             mine = runs[(runs["level"] == level) & (runs["encoding"] == encoding)]
             curves = mine.pivot_table(
                 index=["dataset", "split", "seed"], columns="alpha", values="test_score"
             ).reindex(columns=alphas)
-            mean_curve(
-                axes,
-                np.arange(len(alphas)),
-                curves,
-                place,
-                encoding_name(encoding),
-                band=place == 0,
-            )
-        axes.set_title(level)
+            if kind == "relative":
+                # Tables have targets of different scale, whose spread says nothing of encodings.
+                curves = curves.div(curves[0.0], axis=0)
+            x, name = np.arange(len(alphas)), encoding_name(encoding)
+            mean_curve(axes, x, curves, place, name, band=kind == "relative" and place == 0)
+        if kind == "rmse":
+            axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
+        axes.set_ylabel(labels[kind] if level == family.levels[0] else "")
+        axes.set_title(level if kind == "rmse" else "")
         alpha_axis(axes, alphas)
-        axes.set_ylim(bottom=0)
         axes.grid(axis="y")
-    panels[0].set_ylabel("RMSE on test rows")
     legend_below(figure, columns=4)
     keys = ["level", "structure", "dataset", "split", "seed", "encoding", "alpha", "test_score"]
     return Drawing(figure, runs[keys])
