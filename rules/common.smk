@@ -25,7 +25,6 @@ from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
 from tabpet.workflow import export_environment, export_retries
 
-
 try:
     settings = load_settings(config)
     config_files = workflow.overwrite_configfiles or [ROOT / "config.yaml"]
