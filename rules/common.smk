@@ -26,7 +26,6 @@ from tabpet.state import recorded_alphas, state_key
 from tabpet.studies import STUDIES, generated_tables, study_run
 from tabpet.workflow import export_environment, export_retries
 
-
 try:
     settings = load_settings(config)
     config_files = workflow.overwrite_configfiles or [ROOT / "config.yaml"]

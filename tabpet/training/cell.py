@@ -82,7 +82,7 @@ def run_cell(
         status="error",
         reason="not trained",
         device=device_name(device),
-        versions=used_versions("torch", "numpy"),
+        versions=used_versions("torch", "numpy", *MODELS.find(cell.model).needs),
         provenance=provenance,
     )
     watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
