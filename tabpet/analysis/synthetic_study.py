@@ -368,10 +368,7 @@ def _sentences(family: Family, trends: pd.DataFrame) -> list[str]:
         lines.append(f"{encoding_name(encoding)}: mean improvement {', '.join(parts)}.")
     for gain, rho, p in zip(trends["gain"], trends["rho"], trends["p"], strict=True):
         if np.isfinite(rho):
-            grows = "grows" if rho < 0 else "falls"
-            sure = "" if p < 0.05 else ", which chance can explain"
-            lines.append(
-                f"{gain}: the gain {grows} with structure (rank correlation with k "
-                f"{number(rho)}, {p_words(p)}{sure})."
-            )
+            trend = "grows" if rho < 0 else "falls"
+            found = f"the gain {trend} with structure" if p < 0.05 else "no trend beyond chance"
+            lines.append(f"{gain}: {found} (rank correlation with k {number(rho)}, {p_words(p)}).")
     return lines
