@@ -17,7 +17,11 @@ onstart:
     # On one machine cores are the limit; that of starts per second only costs one of them.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
-    export_retries(workflow.execution_settings.retries)
+    export_run(
+        workflow.execution_settings.retries,
+        local=workflow.local_exec,
+        jobs_per_gpu=settings.training.jobs_per_gpu,
+    )
 
 
 onsuccess:

@@ -1,4 +1,5 @@
 # Settings, catalog and targets: everything that more than one rule file needs.
+import re
 import sys
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from snakemake.exceptions import WorkflowError
 from tabpet.analysis.captions import FIGURES, figure_files
 from tabpet.analysis.names import TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import load_settings
+from tabpet.config import INSTANT_GRAPHS, REFERENCES, load_settings
+from tabpet.costs import small_tables
 from tabpet.errors import TabpetError
 from tabpet.plan import (
+    TUNED,
     RunCell,
     graph_settings,
     member_alphas,
@@ -19,9 +22,9 @@ from tabpet.plan import (
     run_settings,
     split_encoding_name,
 )
-from tabpet.resources import training_megabytes, training_minutes
+from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
 from tabpet.state import recorded_alphas, state_key
-from tabpet.workflow import export_environment, export_retries
+from tabpet.workflow import export_environment, export_run
 
 
 def find_catalog(path):
@@ -46,8 +49,10 @@ wildcard_constraints:
     model="ft_transformer|saint|tab_transformer",
     encoding="[a-z_]+(-[a-z]+)?",
     learner="xgboost|catboost",
-    reference="xgboost|catboost|linear",
     seed=r"\d+",
+
+
+SLOW_GRAPH = rf"(?!(?:{'|'.join(INSTANT_GRAPHS)})\b)[a-z_]+"
 
 
 def source_file(wildcards):
@@ -79,9 +84,15 @@ def graph_files(stage, extension):
     )
 
 
-def method_settings(wildcards):
+def instant_files(stage, extension):
+    """A file of every graph that takes a moment, wanted or not."""
+    pattern = f"results/{stage}/{{dataset}}/split{{split}}/{{graph}}.{extension}"
+    return expand(pattern, graph=INSTANT_GRAPHS, allow_missing=True)
+
+
+def method_settings(dataset, graph):
     """The settings of one estimator on one dataset."""
-    return graph_settings(settings, catalog[wildcards.dataset], wildcards.graph)
+    return graph_settings(settings, catalog[dataset], graph)
 
 
 def encoding_file(extension):
@@ -102,21 +113,49 @@ def settings_behind(dataset, model, encoding):
     return run_settings(settings, catalog[dataset], model, encoding)
 
 
+def rows_of(names):
+    """Catalog rows of some datasets."""
+    return [catalog[name] for name in names]
+
+
+def transformer_cells():
+    """Every transformer with each of its encodings."""
+    return [
+        (model, encoding)
+        for model in settings.models
+        for encoding in settings.encodings_of(model)
+    ]
+
+
+def seed_files(pattern):
+    """A file for every seed."""
+    return expand(pattern, seed=settings.seeds, allow_missing=True)
+
+
+def reference_files(pattern):
+    """A file for every reference and every seed that runs on a split."""
+    files = expand(pattern, reference=settings.references, allow_missing=True)
+    paired = settings.seeds_of_splits == "paired"
+    return files if paired else [path for one in files for path in seed_files(one)]
+
+
+def one_of(names):
+    """A wildcard constraint for some datasets."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
 def trained_alphas(wildcards):
-    """The alphas of a cell: those of the config, and what its run file has with these settings.
+    """The alphas of a job: those of the config, and what its run files have with these settings.
 
     So one that is taken out of the config is no reason to train, and one that is added is.
     """
-    cell = RunCell(
-        wildcards.dataset,
-        int(wildcards.split),
-        wildcards.model,
-        wildcards.encoding,
-        int(wildcards.seed),
-    )
-    made_with = settings_behind(cell.dataset, cell.model, cell.encoding)
-    wanted = member_alphas(cell.encoding, settings.alphas)
-    return sorted({*wanted, *recorded_alphas(cell.run, made_with)})
+    dataset, model, encoding = wildcards.dataset, wildcards.model, wildcards.encoding
+    made_with = settings_behind(dataset, model, encoding)
+    alphas = {*member_alphas(encoding, settings.alphas)}
+    for seed in [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds:
+        cell = RunCell(dataset, int(wildcards.split), model, encoding, int(seed))
+        alphas |= recorded_alphas(cell.run, made_with)
+    return sorted(alphas)
 
 
 def training_memory(wildcards, attempt):
@@ -132,7 +171,18 @@ def training_memory(wildcards, attempt):
 
 def training_runtime(wildcards, attempt):
     """Minutes, by the time limit or the table's rows."""
-    return training_minutes(settings, catalog[wildcards.dataset], attempt)
+    row, cells = catalog[wildcards.dataset], cells_of_job(wildcards)
+    return training_minutes(settings, row, cells, attempt)
+
+
+def tuning_runtime(wildcards, attempt):
+    """Minutes of all searches of a job."""
+    return tuning_minutes(settings, cells_of_job(wildcards), attempt)
+
+
+def cells_of_job(wildcards):
+    """How many seeds a job does one after the other."""
+    return 1 if "seed" in wildcards.keys() else len(settings.seeds)
 
 
 def this_attempt(wildcards, attempt):

@@ -13,6 +13,8 @@ rule encode_positions:
         "results/logs/encode_positions/{dataset}-split{split}-{graph}.log",
     benchmark:
         "results/benchmarks/encode_positions/{dataset}-split{split}-{graph}.tsv"
+    wildcard_constraints:
+        graph=SLOW_GRAPH,
     conda:
         "../envs/tabpet.yaml"
     threads: 1

@@ -9,7 +9,7 @@ import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -20,6 +20,7 @@ GraphName = Literal["pearson", "spearman", "chow_liu", "lingam", "notears", "pc"
 ModelName = Literal["ft_transformer", "saint", "tab_transformer"]
 LearnerName = Literal["xgboost", "catboost"]
 ReferenceName = Literal["xgboost", "catboost", "linear"]
+REFERENCES: tuple[ReferenceName, ...] = get_args(ReferenceName)
 CONTROL_KINDS = ("random", "shuffled", "learnable")
 # Graphs that take a moment and never look at the clock; all others have the time budget.
 INSTANT_GRAPHS = ("pearson", "spearman", "chow_liu")
@@ -278,6 +279,9 @@ class ModelSettings(Section):
 class TrainingSettings(Section):
     """How a transformer is trained (paper, appendix E and F.2)."""
 
+    # What decides where and for how long training runs, and not what it gives.
+    ASIDE: ClassVar = ("checkpoint", "checkpoint_seconds", "max_seconds", "device", "jobs_per_gpu")
+
     learning_rate: float = Field(1e-4, gt=0, description="Learning rate of AdamW.")
     weight_decay: float = Field(1e-5, ge=0, description="Weight decay of AdamW.")
     gradient_norm: float = Field(
@@ -313,6 +317,14 @@ class TrainingSettings(Section):
     keep_predictions: bool = Field(
         False, description="Store the kept model's predictions of validation and test rows."
     )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="Where transformers are trained: on a GPU if torch sees one, on the CPU, or on "
+        "a GPU or not at all.",
+    )
+    jobs_per_gpu: int = Field(
+        1, ge=1, description="Training jobs that share a GPU of this machine at the same time."
+    )
     tf32: bool = Field(False, description="Allow TF32 products on CUDA devices.")
     deterministic: bool = Field(
         True, description="Refuse operations that give different results from run to run."
@@ -324,8 +336,7 @@ class TrainingSettings(Section):
         Saving the state of training changes no result, so it must not make one out of date; what
         a time limit cut short is labelled by itself.
         """
-        aside = {"checkpoint", "checkpoint_seconds", "max_seconds"}
-        return self.model_dump(mode="json", exclude=aside)
+        return self.model_dump(mode="json", exclude=set(self.ASIDE))
 
 
 class TreeSettings(Section):
@@ -479,6 +490,12 @@ class Settings(Section):
         description="Plain references: untuned trees, and logistic or ridge regression.",
     )
     trees: TreeSettings = Field(TreeSettings(), description="How tree learners are tuned.")
+    bundle_minutes: float = Field(
+        10.0,
+        ge=0,
+        description="Seeds of a transformer's cell or of a tree search run one after the other in "
+        "one job while all of them together take at most this long by estimate, on one core.",
+    )
     analysis: AnalysisSettings = Field(
         AnalysisSettings(), description="How runs become conclusions."
     )

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import CONTROL_KINDS, Settings
+from tabpet.config import CONTROL_KINDS, INSTANT_GRAPHS, Settings
 from tabpet.errors import TabpetError
 
 TUNED, DEFAULT = "tuned", "default"  # in the place of an encoding, for learners without tokens
-RULES = {TUNED: "tune_trees", DEFAULT: "fit_reference"}
+RULES = {TUNED: "tune_trees", DEFAULT: "fit_references"}
 RUN_FILE = re.compile(
     r"runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/(?P<encoding>[^/]+)/"
     r"seed(?P<seed>\d+)\.parquet$"
@@ -69,6 +69,11 @@ class RunCell:
         return Path(f"results/runs/{self._place}.parquet")
 
     @property
+    def trials(self) -> Path:
+        """The trials of a search, beside its run file."""
+        return self.run.with_suffix(".trials.parquet")
+
+    @property
     def journal(self) -> Path:
         """What an interrupted or extended job goes on from; no rule's output, so it stays."""
         if self.encoding == TUNED:
@@ -101,7 +106,10 @@ class RunCell:
             ),
             self._stage("prepare_split", self.inputs["split info"]),
         ]
-        if self.graph is not None:
+        if self.graph in INSTANT_GRAPHS:
+            encoded = self.inputs["encoding info"]
+            stages.append(self._stage("estimate_instant_graphs", encoded))
+        elif self.graph is not None:
             stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("encode_positions", encoded, self.graph))

@@ -6,38 +6,19 @@ how the graph was made, its quality and its node -> feature map as JSON.
 
 from pathlib import Path
 
-from tabpet.config import INSTANT_GRAPHS, NodeSettings
-from tabpet.data.nodes import build_node_matrix
+from tabpet.config import NodeSettings
 from tabpet.data.prepare import Split
-from tabpet.files import write_json, write_parquet
-from tabpet.graphs import estimate_graph
+from tabpet.encodings.jobs import write_graph
 from tabpet.workflow import exported_settings, retries_left, run_job
 
-with run_job(snakemake) as log:
-    split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
-    nodes = NodeSettings.model_validate(snakemake.params.nodes)
-    matrix = build_node_matrix(split, nodes.rows, nodes.max_rows, nodes.max_levels)
-    log.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
-    job, method = exported_settings(), snakemake.wildcards.graph
-    graph = estimate_graph(
-        matrix,
-        method,
+with run_job(snakemake):
+    write_graph(
+        Split.load(Path(snakemake.input.table), Path(snakemake.input.info)),
+        snakemake.wildcards.graph,
         snakemake.params.method,
-        # Instant ones never look at the clock, so that their result can't depend on it.
-        None if method in INSTANT_GRAPHS else job.graph_seconds,
+        NodeSettings.model_validate(snakemake.params.nodes),
+        Path(snakemake.output.edges),
+        Path(snakemake.output.info),
+        seconds=exported_settings().graph_seconds,
         retries_left=retries_left(snakemake.resources.attempt),
     )
-    log.info("%s after %.2f s: %d edges", graph.status, graph.seconds, graph.n_edges)
-    if graph.reason:
-        log.warning("%s", graph.reason)
-    for warning in graph.warnings:
-        log.warning("%s", warning)
-    write_parquet(graph.edges(), Path(snakemake.output.edges))
-    about = {
-        "dataset": split.info.dataset,
-        "split": split.info.split,
-        "rows": len(matrix.values),
-        "dropped_nodes": list(matrix.dropped),
-        "node_settings": nodes.model_dump(mode="json"),
-    }
-    write_json({**about, **graph.to_metadata()}, Path(snakemake.output.info))

@@ -13,9 +13,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers the class)
-from sklearn.impute import IterativeImputer
-from sklearn.model_selection import train_test_split
 
 from tabpet.config import PrepareSettings
 from tabpet.data.card import Card
@@ -181,6 +178,8 @@ def _cut(
     rows: np.ndarray, labels: np.ndarray | None, share: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take a share of the rows away, by class; a class with one row left is not cut."""
+    from sklearn.model_selection import train_test_split  # most readers of a split need it not
+
     if labels is None:
         strata, single = None, np.zeros(len(rows), dtype=bool)
     else:
@@ -238,6 +237,9 @@ def _settle_missing(
         return features, complete, "none"
     if complete[part == "train"].mean() >= settings.min_complete and settings.min_complete < 1:
         return features, complete, "rows dropped"
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers it)
+    from sklearn.impute import IterativeImputer
+
     imputer = IterativeImputer(random_state=seed)
     imputer.fit(features.loc[part == "train", numeric].astype("float64"))
     filled = imputer.transform(features[numeric].astype("float64"))

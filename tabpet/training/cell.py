@@ -19,9 +19,10 @@ from tabpet.data.prepare import Split
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
+from tabpet.interrupt import Interrupt
 from tabpet.models import Architecture, Layout, build_model, unusable_reason
 from tabpet.plan import member_alphas, split_encoding_name
-from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
+from tabpet.runs import Run, Status, is_out_of_memory, is_transient, score, used_versions
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
 from tabpet.training.files import CellResult, Journal
@@ -33,7 +34,7 @@ from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
 logger = logging.getLogger(__name__)
 # Settings that change what is kept of a run, but not the run.
-_NO_EFFECT = {"max_seconds", "checkpoint", "checkpoint_seconds", "keep_predictions"}
+_NO_EFFECT = {*TrainingSettings.ASIDE, "keep_predictions"}
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,16 @@ def run_cell(
     provenance: dict[str, Any] | None = None,
     memory_mb: int | None = None,
     retries_left: int = 0,
+    interrupt: Interrupt | None = None,
 ) -> CellResult:
     """Train a cell; every alpha has its row, also when the cell could not even begin.
 
     Alphas that the journal has with the same provenance are not trained again. While there are
-    retries left, what another try may mend is raised and not made a row.
+    retries left, what another try may mend is raised and not made a row. A job that is asked to
+    end saves its checkpoint and raises `Interrupted`.
     """
     clock = Clock(cell.training.max_seconds)
-    device = device or choose_device()
+    device = device or choose_device(cell.training.device)
     journal = journal or Journal()
     alphas = member_alphas(cell.encoding, cell.alphas)
     row = Run(
@@ -93,11 +96,17 @@ def run_cell(
         task=split.info.task,
         status="error",
         reason="not trained",
-        device=device_name(device),
+        device=device_name(device, cell.training.device),
         versions=used_versions("torch", "numpy"),
         provenance=provenance,
     )
-    watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
+    watch = _Watch(
+        clock,
+        progress or LogProgress(),
+        checkpoint or Checkpoint(),
+        interrupt or Interrupt(),
+        memory_mb,
+    )
     done = CellResult([])
     try:
         encoding = load_encoding(cell, *encoding_files)
@@ -130,6 +139,23 @@ def run_cell(
     return done
 
 
+def lost_cell(
+    cell: Cell,
+    task: str,
+    journal: Journal,
+    provenance: dict[str, Any],
+    status: Status,
+    reason: str,
+) -> CellResult:
+    """The rows of a cell whose process is gone, or was never begun: what its journal has, and why
+    the rest is not there."""
+    alphas = member_alphas(cell.encoding, cell.alphas)
+    done = journal.load(provenance).of_alphas(alphas)
+    place = (cell.dataset, cell.split, cell.model, cell.encoding, cell.seed)
+    row = Run(*place, task=task, status=status, reason=reason, provenance=provenance)
+    return done.joined_with(_untrained(_missing(alphas, done), row))
+
+
 def describe_failure(error: Exception) -> dict[str, str]:
     """Status and reason of the rows of a cell that failed."""
     if isinstance(error, TabpetError):
@@ -156,6 +182,7 @@ class _Watch:
     clock: Clock
     progress: Progress
     checkpoint: Checkpoint
+    interrupt: Interrupt
     memory_mb: int | None
 
 
@@ -205,6 +232,7 @@ def _train(
         device=device,
         clock=watch.clock,
         progress=watch.progress,
+        interrupt=watch.interrupt,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
     )
     # On a GPU it is the device's memory that counts, and torch knows how much that is.

@@ -18,6 +18,7 @@ from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.errors import TabpetError
 from tabpet.graphs.budget import Budget
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.plan import TUNED
 from tabpet.runs import METRICS, Run, is_transient, used_versions
 from tabpet.trees.journal import Direction, open_journal
@@ -93,14 +94,17 @@ def tune_trees(
     *,
     provenance: dict[str, Any] | None = None,
     retries_left: int = 0,
+    interrupt: Interrupt | None = None,
 ) -> tuple[Run, pd.DataFrame]:
     """Search with `settings.trials` trials, those in the journal included.
 
     Returns the row of the trial that `settings.objective` likes best, and the trials: their number,
     state, validation score and loss, test score (which no choice looks at), seconds, rounds of the
     kept model and rounds trained, parameters as JSON, and the reason of an error. While there are
-    retries left, what another try may mend is raised; the journal keeps the trials before it.
+    retries left, what another try may mend is raised; the journal keeps the trials before it. A
+    search that is asked to end does so within its trial and raises `Interrupted`.
     """
+    interrupt = interrupt or Interrupt()
     row = start_row(split, name, TUNED, seed, settings.device, [name, "optuna"], provenance)
     try:
         learner = build_learner(name, Table.from_split(split), settings, seed, threads)
@@ -111,14 +115,18 @@ def tune_trees(
             raise
         logger.exception("%s refuses the table", name)
         refused = row(status=failure_status(error), reason=failure_reason(error))
-        return refused, _tabulate([])
+        return refused, tabulate_trials([])
     key = make_key(split, name, seed, settings)
     objective = Objective.of(split.info.task, settings.objective)
     with open_journal(journal, key, objective.direction) as study:
-        cut = Search(study, learner, name, seed, settings, objective, retries_left).run()
+        search = Search(study, learner, name, seed, settings, objective, interrupt, retries_left)
+        cut = search.run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
-    trials = _tabulate(finished[: settings.trials])
-    return _choose(row, trials, cut, settings, objective), trials
+    trials = tabulate_trials(finished[: settings.trials])
+    ended = interrupt.reason if interrupt.time_is_over else ""
+    if not ended and settings.max_seconds:
+        ended = f"the time ({settings.max_seconds:g} s) was over"
+    return _choose(row, trials, cut, settings.trials, objective, ended), trials
 
 
 def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
@@ -149,9 +157,10 @@ class Search:
         seed: int,
         settings: TreeSettings,
         objective: Objective,
+        interrupt: Interrupt,
         retries_left: int = 0,
     ) -> None:
-        self._retries_left = retries_left
+        self._interrupt, self._retries_left = interrupt, retries_left
         self._study, self._learner, self._name, self._seed = study, learner, name, seed
         self._settings, self._objective = settings, objective
         study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
@@ -169,13 +178,17 @@ class Search:
         done = len(self._study.get_trials())
         if done:
             logger.info("%d finished trials in the journal", done)
-        while done < self._settings.trials and not (done and self._budget.left == 0):
+        while done < self._settings.trials and not (done and self._time_is_over):
             if cut := self._run_trial(done):
                 logger.info("the time was over in trial %d", done + 1)
                 return cut
             done += 1
             self._log_progress(done)
         return None
+
+    @property
+    def _time_is_over(self) -> bool:
+        return self._budget.left == 0 or self._interrupt.time_is_over
 
     def _run_trial(self, number: int) -> Cut | None:
         """Run one trial and record it, unless the time ends it."""
@@ -184,7 +197,8 @@ class Search:
         self._study.sampler = optuna.samplers.TPESampler(seed=int(state[0]))
         trial = self._study.ask()
         parameters = suggest(trial, self._name)
-        watch = _Watch(self._budget, trial if self._settings.prune else None, self._study.direction)
+        pruned_trial = trial if self._settings.prune else None
+        watch = _Watch(self._budget, self._interrupt, pruned_trial, self._study.direction)
         trial.set_user_attr("parameters", parameters)
         started = time.monotonic()
         try:
@@ -199,6 +213,8 @@ class Search:
             self._study.tell(trial, state=TrialState.FAIL)
             return None
         seconds = time.monotonic() - started
+        if self._interrupt.must_stop:
+            raise Interrupted
         if watch.out_of_time:
             return Cut(fit, parameters, seconds)
         trial.set_user_attr("seconds", seconds)
@@ -228,21 +244,24 @@ class Search:
 
 
 class _Watch:
-    """Ends a fit when the time is over, or when it is hopeless."""
+    """Ends a fit when the time is over, when the job was asked to end, or when it is hopeless."""
 
     def __init__(
         self,
         budget: Budget,
+        interrupt: Interrupt,
         pruned_trial: optuna.Trial | None,
         direction: optuna.study.StudyDirection,
     ) -> None:
-        self._budget, self._trial = budget, pruned_trial
+        self._budget, self._interrupt, self._trial = budget, interrupt, pruned_trial
         # The pruner compares in the direction of the objective.
         self._sign = -1 if direction == optuna.study.StudyDirection.MAXIMIZE else 1
         self.out_of_time = self.pruned = False
 
     def __call__(self, rounds: int, error: float) -> bool:
-        if self._budget.left == 0:
+        if self._interrupt.must_stop:
+            return True
+        if self._budget.left == 0 or self._interrupt.time_is_over:
             self.out_of_time = True
         elif self._trial is not None and rounds % _REPORT_EVERY == 0:
             self._trial.report(self._sign * error, rounds)
@@ -250,7 +269,7 @@ class _Watch:
         return self.out_of_time or self.pruned
 
 
-def _tabulate(trials: list[FrozenTrial]) -> pd.DataFrame:
+def tabulate_trials(trials: list[FrozenTrial]) -> pd.DataFrame:
     """One row per finished trial."""
     rows = []
     for trial in trials:
@@ -276,19 +295,19 @@ def _choose(
     row: Callable[..., Run],
     trials: pd.DataFrame,
     cut: Cut | None,
-    settings: TreeSettings,
+    wanted: int,
     objective: Objective,
+    ended: str,
 ) -> Run:
     """The row of the search: its best finished trial, else what the time left of the first.
 
-    A search that the time ended is a `timeout`, with the scores that it has.
+    A search that the time ended is a `timeout`, with the scores that it has; `ended` says which.
     """
     spent = float(trials["seconds"].sum()) + (cut.seconds if cut else 0.0)
     finished = trials[trials["state"] == "ok"]
-    ended = f"the time ({settings.max_seconds:g} s) was over" if settings.max_seconds else ""
     if not finished.empty:
         best = objective.find_best(finished)
-        complete = len(trials) == settings.trials
+        complete = len(trials) == wanted
         return row(
             seconds=spent,
             val_score=float(best["val_score"]),
@@ -297,7 +316,7 @@ def _choose(
             epochs=int(best["trained"]),
             parameters=json.loads(str(best["parameters"])),
             status="ok" if complete else "timeout",
-            reason=None if complete else f"{ended} after {len(trials)} of {settings.trials} trials",
+            reason=None if complete else f"{ended} after {len(trials)} of {wanted} trials",
         )
     if cut is not None:
         return row(
@@ -311,5 +330,5 @@ def _choose(
             reason=f"{ended} in trial {len(trials) + 1}, at round {cut.fit.trained}",
         )
     last = trials.iloc[-1]
-    tried = f"{len(trials)} of {settings.trials} trials were run and all failed"
+    tried = f"{len(trials)} of {wanted} trials were run and all failed"
     return row(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")

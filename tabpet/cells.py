@@ -1,0 +1,142 @@
+"""The cells of one job, one after the other, each in a process of its own.
+
+Start-up is most of the cost of a small cell, so it is paid once: cells run in forks of a process
+that has imported what they need. One that is killed or crashes takes nothing along: the others go
+on, and Snakemake keeps their files (`keep-incomplete` in `profiles/default`; all are written whole).
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tabpet.interrupt import Interrupt
+from tabpet.plan import RunCell
+from tabpet.runs import Status, is_current, make_provenance
+from tabpet.workflow import INTERRUPTED, logged, retries_left, scheduled_minutes
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a cell may know of the try that it runs in."""
+
+    retries_left: int
+    interrupt: Interrupt
+
+
+# What a process does to itself and would do again; any other signal came from outside.
+_CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
+Work = Callable[[RunCell, Attempt], None]
+# Writes the row of a cell that could not: its status and the reason.
+Lost = Callable[[RunCell, Status, str], None]
+
+
+def cell_files(snakemake: Any) -> list[RunCell]:
+    """The cells whose run files a job makes."""
+    return [RunCell.parse(path) for path in _several(snakemake.output.run)]
+
+
+def cells_to_do(
+    snakemake: Any, settings: Mapping[str, Mapping], alphas: Sequence[float | None] = (None,)
+) -> list[RunCell]:
+    """The cells of a job whose files are not all there, or of other settings or inputs.
+
+    Snakemake leaves finished files to the job (`update`), so that a cell that is added, taken back
+    or was interrupted is done alone. `settings` are those behind the results, by learner.
+    """
+    files = zip(*(_several(group) for _, group in snakemake.output.items()), strict=True)
+    return [
+        cell
+        for cell, paths in zip(cell_files(snakemake), files, strict=True)
+        if not all(Path(path).is_file() for path in paths)
+        or not is_current(cell.run, make_provenance(settings[cell.model], cell.inputs), alphas)
+    ]
+
+
+def _several(files: Any) -> list[str]:
+    return [files] if isinstance(files, str) else list(files)
+
+
+def run_cells(snakemake: Any, cells: Iterable[RunCell], work: Work, lost: Lost) -> None:
+    """Do some cells of a job, and end the process with an error if one is left to another try."""
+    logs = dict(zip(cell_files(snakemake), snakemake.log, strict=True))
+    tries = retries_left(snakemake.resources.attempt)
+    minutes = scheduled_minutes(snakemake.resources.runtime)
+    attempt = Attempt(tries, Interrupt(minutes, last_try=not tries))
+    unfinished = False
+    with _forwarded_signals(attempt.interrupt) as children:
+        for cell in cells:
+            if attempt.interrupt.must_stop:
+                sys.exit(INTERRUPTED)
+            if attempt.interrupt.time_is_over:
+                lost(cell, "timeout", f"not begun: {attempt.interrupt.reason}")
+                continue
+            code = _run_apart(children, snakemake.rule, cell, logs[cell], work, attempt)
+            if code >= 0:
+                unfinished |= code > 0
+                continue
+            reason = f"its process was ended by {signal.Signals(-code).name}"
+            with open(logs[cell], "a", encoding="utf-8") as log:
+                log.write(f"{time.strftime('%H:%M:%S')} ERROR {reason}\n")
+            if tries == 0 and -code in _CRASHES:
+                lost(cell, "error", reason)
+            else:
+                unfinished = True
+    if unfinished:
+        sys.exit(INTERRUPTED if attempt.interrupt.requested else 1)
+
+
+def _run_apart(
+    children: list[BaseProcess], rule: str, cell: RunCell, log: str, work: Work, attempt: Attempt
+) -> int:
+    """Do one cell in a fork; its exit code, or minus the signal that ended it."""
+    child = multiprocessing.get_context("fork").Process(
+        target=_do, args=(rule, cell, log, work, attempt)
+    )
+    sys.stdout.flush()
+    child.start()
+    children.append(child)
+    try:
+        if attempt.interrupt.requested:  # it came before there was anybody to pass it on to
+            os.kill(child.pid, signal.SIGTERM)  # type: ignore[arg-type]
+        child.join()
+    finally:
+        children.remove(child)
+    assert child.exitcode is not None
+    return child.exitcode
+
+
+def _do(rule: str, cell: RunCell, log: str, work: Work, attempt: Attempt) -> None:
+    with logged(rule, cell.identity, log):
+        work(cell, attempt)
+
+
+@contextlib.contextmanager
+def _forwarded_signals(interrupt: Interrupt) -> Iterator[list[BaseProcess]]:
+    """While this lasts, SIGTERM and Ctrl-C only ask: this process and the children in the list.
+
+    A fork inherits this, with a list that is empty: to it the signal only asks.
+    """
+    children: list[BaseProcess] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        interrupt.requested = True
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGTERM)  # type: ignore[arg-type]
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield children
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
