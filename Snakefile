@@ -32,6 +32,23 @@ onerror:
     say_how_it_ended()
 
 
+# Where snakemake runs: downloads, since nodes of a cluster often have no network, and what takes
+# seconds.
+localrules:
+    fetch_dataset,
+    tabulate_datasets,
+    tabulate_graphs,
+    collect_dataset,
+    collect_scores,
+    tabulate_results,
+    plot_results,
+    write_page,
+    collect_partial,
+    tabulate_partial,
+    plot_partial,
+    write_partial_page,
+
+
 include: "rules/common.smk"
 include: "rules/data.smk"
 include: "rules/graphs.smk"

@@ -14,8 +14,10 @@ from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
 from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
+from tabpet.forecast import plan
 from tabpet.retry import retry
 from tabpet.state import newer_runs
+from tabpet.status import status
 from tabpet.training.command import train
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ app = typer.Typer(
 console = Console()
 app.command()(train)
 app.command()(retry)
+app.command()(plan)
+app.command()(status)
 
 
 @app.command()

@@ -23,8 +23,10 @@ class Device:
 
 
 DEVICES = {"cpu": Device(80e9, 0.006), "gpu": Device(4e12, 0.012)}
+START_SECONDS = 3.0  # of a job, until it works
 _SCORING = 1.15  # validation rows after every epoch, test rows at the end
 _SAINT_BATCH = 256
+_LEVELS = 3  # nodes of a categorical feature beyond its first
 _SEARCH_ROUNDS = 500  # of a trial, where early stopping ends it before
 _ROUND_SECONDS, _VALUE_SECONDS = 1e-3, 2e-8  # of a boosting round: at least, and per value of a table
 
@@ -48,6 +50,18 @@ def cell_seconds(
     steps = -(-training_rows // batch)
     seconds = _SCORING * epochs * (steps * where.step + operations / where.products)
     return min(seconds, training.max_seconds or seconds)
+
+
+def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
+    """The seconds of a slow graph, at most its time limit (docs/performance.md has the points)."""
+    features = row.n_features or UNKNOWN_FEATURES
+    nodes = features + _LEVELS * (row.n_categorical or 0)
+    if graph == "lingam":
+        rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
+        seconds = 2 + 0.5 * (nodes / 60) ** 2.4 * rows / 2000
+    else:
+        seconds = 2 + 35 * (nodes / 60) ** 2.75
+    return min(seconds, settings.graph_seconds)
 
 
 def small_tables(

@@ -1,14 +1,13 @@
 """A job that is stopped and goes on ends as if it had never been stopped."""
 
 import logging
-import signal
 from dataclasses import replace
 
 import pytest
 import torch
 
 from tabpet.config import SaintSettings
-from tabpet.interrupt import Interrupt, Interrupted, caught_signals
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.models import build_model
 from tabpet.models.layout import Layout
 from tabpet.training.checkpoint import Checkpoint, fingerprint
@@ -316,11 +315,3 @@ def test_what_an_interruption_means_depends_on_the_time_and_the_tries():
     assert without_scheduler.must_stop
     assert not Interrupt(minutes=1, last_try=True).time_is_over
 
-
-def test_signals_only_ask_and_are_given_back():
-    before = signal.getsignal(signal.SIGTERM)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with caught_signals(Interrupt()) as interrupt:
-            signal.raise_signal(number)
-            assert interrupt.requested
-    assert signal.getsignal(signal.SIGTERM) == before

@@ -9,6 +9,7 @@ import pytest
 
 from tabpet.config import TreeSettings
 from tabpet.errors import TabpetError
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.trees import tuning
 from tabpet.trees.journal import forget_failed_trials, open_journal
 from tabpet.trees.learners import Fit, build_learner
@@ -394,3 +395,48 @@ def test_the_objective_of_numbers_is_their_error_either_way(tmp_path, name):
     )
     pd.testing.assert_frame_equal(timeless(by_score[1]), timeless(by_loss[1]))
     assert by_score[0].parameters == by_loss[0].parameters
+
+
+class AsksToEnd(FakeLearner):
+    """Asks its search to end in the fifth round of a fit, as a signal would."""
+
+    def __init__(self, interrupt, at):
+        super().__init__()
+        self.interrupt, self.at, self.rounds_after = interrupt, at, 0
+
+    def fit(self, parameters, watch):
+        def counted(rounds, error):
+            if self.fits == self.at and rounds >= 5:
+                self.rounds_after += self.interrupt.requested
+                self.interrupt.requested = True
+            return watch(rounds, error)
+
+        return super().fit(parameters, counted)
+
+
+def test_an_interrupted_search_ends_in_its_round_and_goes_on(tmp_path, fake, monkeypatch):
+    fake()
+    expected, whole = search(tmp_path, journal="whole.log")
+    interrupt = Interrupt()
+    learner = AsksToEnd(interrupt, at=4)
+    monkeypatch.setattr(tuning, "build_learner", lambda *arguments: learner)
+    with pytest.raises(Interrupted):
+        tune_trees(classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log", interrupt=interrupt)
+    assert learner.rounds_after == 0
+    rest = fake()
+    run, trials = search(tmp_path)
+    assert rest.fits == FEW.trials - 3
+    pd.testing.assert_frame_equal(timeless(trials), timeless(whole))
+    assert run.parameters == expected.parameters
+
+
+def test_a_search_whose_last_try_ends_is_a_row_with_what_it_has(tmp_path, monkeypatch):
+    interrupt = Interrupt(minutes=1, last_try=True)
+    learner = AsksToEnd(interrupt, at=4)
+    monkeypatch.setattr(tuning, "build_learner", lambda *arguments: learner)
+    run, trials = tune_trees(
+        classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log", interrupt=interrupt
+    )
+    assert (run.status, len(trials)) == ("timeout", 3)
+    reason = "the 1 min that the job had asked for were over after 3 of 13 trials"
+    assert run.reason == reason and run.test_score is not None
