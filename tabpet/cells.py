@@ -6,6 +6,7 @@ on, and Snakemake keeps their files (`keep-incomplete` in `profiles/default`; al
 """
 
 import contextlib
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO, Any
 
 from tabpet.interrupt import Interrupt
 from tabpet.plan import RunCell
@@ -32,6 +33,7 @@ class Attempt:
     interrupt: Interrupt
 
 
+_SECONDS_BETWEEN_LOOKS = 0.5
 # What a process does to itself and would do again; any other signal came from outside.
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 Work = Callable[[RunCell, Attempt], None]
@@ -115,8 +117,34 @@ def _run_apart(
 
 
 def _do(rule: str, cell: RunCell, log: str, work: Work, attempt: Attempt) -> None:
-    with logged(rule, cell.identity, log):
+    with _alone(cell, attempt.interrupt), logged(rule, cell.identity, log):
         work(cell, attempt)
+
+
+@contextlib.contextmanager
+def _alone(cell: RunCell, interrupt: Interrupt) -> Iterator[None]:
+    """Wait for another process that does this cell: a job may outlive a killed snakemake.
+
+    What it leaves in the journal is not done again. The lock ends with the process.
+    """
+    path = cell.journal.with_name(f".{cell.journal.name}.cell.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        while not _locked(lock):
+            if interrupt.requested:
+                sys.exit(INTERRUPTED)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        yield
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: then both do the same, and write the same
+        return True
+    return True
 
 
 @contextlib.contextmanager

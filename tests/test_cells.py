@@ -1,5 +1,7 @@
 """The cells of a job: each in its own process, none takes another along, none is done twice."""
 
+import faulthandler
+import multiprocessing
 import os
 import signal
 import threading
@@ -43,6 +45,11 @@ def do(cell, attempt):
     cell.run.write_text(f"{os.getpid()} {attempt.retries_left}")
 
 
+def die_of(number):
+    faulthandler.disable()  # pytest's report of a crash
+    os.kill(os.getpid(), number)
+
+
 def no_row(*lost):
     pytest.fail(f"a row that should not be: {lost}")
 
@@ -62,7 +69,7 @@ def test_every_cell_has_a_process_and_a_log_of_its_own(job):
 def test_a_cell_that_is_killed_takes_no_other_along(job, number):
     def second_dies(cell, attempt):
         if cell.seed == 2:
-            os.kill(os.getpid(), number)
+            die_of(number)
         do(cell, attempt)
 
     with pytest.raises(SystemExit) as ended:
@@ -77,7 +84,7 @@ def test_a_crash_of_the_last_try_is_a_row_and_a_kill_from_outside_is_none(job):
     rows = []
 
     def dies(cell, attempt):
-        os.kill(os.getpid(), signal.SIGSEGV if cell.seed == 2 else signal.SIGKILL)
+        die_of(signal.SIGSEGV if cell.seed == 2 else signal.SIGKILL)
 
     with pytest.raises(SystemExit):
         run_cells(job, CELLS, dies, lambda *lost: rows.append(lost))
@@ -158,3 +165,25 @@ def test_only_what_is_missing_or_of_other_settings_is_done(job):
     assert cells_to_do(job, settings) == CELLS
     CELLS[1].run.write_text("half a file")
     assert cells_to_do(job, settings) == CELLS
+
+
+def test_a_cell_waits_for_another_process_that_does_it(job):
+    """What outlives a killed snakemake is waited for, so that nothing is written by two."""
+    order = workflow.Path("order.txt")
+
+    def slow(cell, attempt):
+        with order.open("a") as log:
+            log.write("begin ")
+        time.sleep(0.5)
+        with order.open("a") as log:
+            log.write("end ")
+
+    def one_job():
+        run_cells(job, CELLS[:1], slow, no_row)
+
+    processes = [multiprocessing.get_context("fork").Process(target=one_job) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert order.read_text() == "begin end " * 3
