@@ -2,7 +2,7 @@
 
 Start-up is most of the cost of a small cell, so it is paid once: cells run in forks of a process
 that has imported what they need. One that is killed or crashes takes nothing along: the others go
-on, and Snakemake keeps their files (`keep-incomplete` in `profiles/default`; all are written whole).
+on, and Snakemake keeps their files (`keep-incomplete` in `profiles/default`; all are whole).
 """
 
 import contextlib
@@ -86,7 +86,7 @@ def run_cells(snakemake: Any, cells: Iterable[RunCell], work: Work, lost: Lost) 
                 unfinished |= code > 0
                 continue
             reason = f"its process was ended by {signal.Signals(-code).name}"
-            with open(logs[cell], "a", encoding="utf-8") as log:
+            with Path(logs[cell]).open("a", encoding="utf-8") as log:
                 log.write(f"{time.strftime('%H:%M:%S')} ERROR {reason}\n")
             if tries == 0 and -code in _CRASHES:
                 lost(cell, "error", reason)
@@ -167,4 +167,3 @@ def _forwarded_signals(interrupt: Interrupt) -> Iterator[list[BaseProcess]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-

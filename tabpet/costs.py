@@ -1,7 +1,7 @@
-"""How long cells take, estimated before anything has run. Light: for the Snakefile and `tabpet plan`.
+"""How long cells take, by estimate. Light: for the Snakefile and `tabpet plan`.
 
-Rates are those of one core of an EPYC (Zen 3) with float32 products, measured with `bench/training.py`
-and the default run. For GPUs they are an assumption; what a run has measured itself replaces both.
+Rates are those of one core of an EPYC (Zen 3), measured with `bench/training.py` and the default
+run. For GPUs they are an assumption; what a run has measured itself replaces both.
 Estimates decide how jobs are cut and how long they may take at first, never a result.
 """
 
@@ -28,7 +28,10 @@ _SCORING = 1.15  # validation rows after every epoch, test rows at the end
 _SAINT_BATCH = 256
 _LEVELS = 3  # nodes of a categorical feature beyond its first
 _SEARCH_ROUNDS = 500  # of a trial, where early stopping ends it before
-_ROUND_SECONDS, _VALUE_SECONDS = 1e-3, 2e-8  # of a boosting round: at least, and per value of a table
+_ROUND_SECONDS, _VALUE_SECONDS = (
+    1e-3,
+    2e-8,
+)  # of a boosting round: at least, and per value of a table
 
 
 def cell_seconds(

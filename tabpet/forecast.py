@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -159,19 +159,12 @@ def _count_jobs(
     settings: Settings, rows: Sequence[CatalogRow], stage: str, cells: Iterable[RunCell]
 ) -> int:
     """Jobs of some cells: seeds of small tables share one, and all references of a split."""
-    together: set[str] = set()
-    learners = {(cell.model, cell.encoding) for cell in cells}
-    if stage != "references":
-        together = set(small_tables(settings, rows, learners))
-    paired = settings.seeds_of_splits == "paired"
-    jobs = set()
-    for cell in cells:
-        seed = None if cell.dataset in together else cell.seed
-        if stage == "references":
-            jobs.add((cell.dataset, cell.split, cell.seed if paired else None))
-        else:
-            jobs.add((cell.dataset, cell.split, cell.model, cell.encoding, seed))
-    return len(jobs)
+    some = list(cells)
+    if stage == "references":
+        paired = settings.seeds_of_splits == "paired"
+        return len({(cell.dataset, cell.split, cell.seed if paired else 0) for cell in some})
+    together = small_tables(settings, rows, {(cell.model, cell.encoding) for cell in some})
+    return len({replace(cell, seed=0) if cell.dataset in together else cell for cell in some})
 
 
 def largest_memory(settings: Settings, rows: Sequence[CatalogRow]) -> tuple[int, str, str]:

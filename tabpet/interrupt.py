@@ -46,4 +46,3 @@ class Interrupt:
         if self.minutes is None:
             return False
         return time.monotonic() - self._started >= 60 * self.minutes - _WARNED_BEFORE
-

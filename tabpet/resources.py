@@ -38,9 +38,7 @@ def training_megabytes(
     return int(_BASE_MB + group) * 2 ** (attempt - 1)
 
 
-def training_minutes(
-    settings: Settings, row: CatalogRow, cells: int = 1, attempt: int = 1
-) -> int:
+def training_minutes(settings: Settings, row: CatalogRow, cells: int = 1, attempt: int = 1) -> int:
     """The time limit if there is one, else up to a day by rows; doubles when tried again.
 
     Cells that run one after the other in one job have the time of all.

@@ -176,9 +176,7 @@ def finished_seconds(
             yield cell, max(row["seconds"] or 0.0 for row in ended), str(ended[0]["device"])
 
 
-def ended_badly(
-    paths: Iterable[Path], folder: Path = Path()
-) -> Iterator[tuple[Path, str, str]]:
+def ended_badly(paths: Iterable[Path], folder: Path = Path()) -> Iterator[tuple[Path, str, str]]:
     """Path, status and reason of the run files that have a row which is not ok."""
     from concurrent.futures import ThreadPoolExecutor
 

@@ -80,7 +80,8 @@ def read_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path = P
             found.unfinished.append(cell)
     finished = cells.keys() - {cell.run for cell in found.unfinished}
     found.ended_badly = [
-        (cells[path], *ended) for path, *ended in ended_badly(sorted(finished), folder)
+        (cells[path], ended, reason)
+        for path, ended, reason in ended_badly(sorted(finished), folder)
     ]
     return found
 
@@ -143,9 +144,7 @@ def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) ->
     return Group(*parts)
 
 
-def _time_left(
-    settings: Settings, rows: Sequence[CatalogRow], found: Status, folder: Path
-) -> str:
+def _time_left(settings: Settings, rows: Sequence[CatalogRow], found: Status, folder: Path) -> str:
     """How long unfinished cells take, by what finished ones took."""
     if not found.unfinished:
         return ""

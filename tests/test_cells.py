@@ -62,7 +62,7 @@ def test_every_cell_has_a_process_and_a_log_of_its_own(job):
     run_cells(job, CELLS, do, no_row)
     pids = {cell.run.read_text() for cell in CELLS}
     assert len(pids) == 3 and not any(text.startswith(f"{os.getpid()} ") for text in pids)
-    assert all("done" in open(log).read() for log in job.log)
+    assert all("done" in workflow.Path(log).read_text() for log in job.log)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
@@ -100,7 +100,7 @@ def test_an_error_of_one_cell_fails_the_job_after_the_others(job):
     with pytest.raises(SystemExit) as ended:
         run_cells(job, CELLS, first_fails, no_row)
     assert ended.value.code == 1 and finished() == [2, 3]
-    assert last_error(open("1.log").read()) == "the disk is full"
+    assert last_error(workflow.Path("1.log").read_text()) == "the disk is full"
 
 
 def wait_for_the_end(cell, attempt):

@@ -1,11 +1,10 @@
 """Files are written whole or not at all."""
 
 import errno
+import os
 from pathlib import Path
 
 import pandas as pd
-import os
-
 import pytest
 
 from tabpet.errors import TabpetError

@@ -1,9 +1,9 @@
 """Train the cells of one job: all alphas of a dataset, split, model and encoding, seed after seed.
 
-Reads: the prepared split, the encoding of a graph, and what an earlier job left in the journal: what
-it has with the same settings and inputs is not trained again. Writes: a run per alpha, the learning
-curves and the predictions of validation and test rows (without rows unless they are wanted), all as
-Parquet. The state of training is saved in the journal when the job is asked to end.
+Reads: the prepared split, the encoding of a graph, and what an earlier job left in the journal:
+what it has with the same settings and inputs is not trained again. Writes: a run per alpha, the
+learning curves and the predictions of validation and test rows (without rows unless they are
+wanted), all as Parquet. The state of training is saved in the journal when the job is asked to end.
 """
 
 from tabpet.cells import cells_to_do, run_cells

@@ -29,7 +29,9 @@ def write_graph(
     matrix = build_node_matrix(split, nodes.rows, nodes.max_rows, nodes.max_levels)
     logger.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
     graph = estimate_graph(matrix, method, settings, seconds, retries_left=retries_left)
-    logger.info("%s: %s after %.2f s: %d edges", *(method, graph.status, graph.seconds, graph.n_edges))
+    logger.info(
+        "%s: %s after %.2f s: %d edges", *(method, graph.status, graph.seconds, graph.n_edges)
+    )
     for warning in filter(None, [graph.reason, *graph.warnings]):
         logger.warning("%s", warning)
     write_parquet(graph.edges(), edges)

@@ -1,7 +1,7 @@
 """A throw-away Slurm on this machine: two CPU nodes, and one with two pretended GPUs.
 
-Nothing outside its folder is touched: own munge key, own ports, own configuration. Every daemon runs
-in the foreground as a child of this process, and is stopped by its process id.
+Nothing outside its folder is touched: own munge key, own ports, own configuration. Every daemon
+runs in the foreground as a child of this process, and is stopped by its process id.
 """
 
 import getpass

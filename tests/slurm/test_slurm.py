@@ -1,6 +1,7 @@
 """A run on a real Slurm through `profiles/slurm`: disturbed, gone on with, and extended."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,13 +44,17 @@ PATIENCE = 240
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with tempfile.TemporaryDirectory(prefix="tabpet-slurm-") as folder:  # pytest's are closed
-        with Cluster(Path(folder)) as started:
+    # The folders of pytest are closed to others, munge's socket must not be.
+    folder = Path(tempfile.mkdtemp(prefix="tabpet-slurm-"))
+    try:
+        with Cluster(folder) as started:
             yield started
+    finally:
+        shutil.rmtree(folder)
 
 
 class Run:
-    """A working directory whose jobs go to the cluster, and what the queue looked like meanwhile."""
+    """A working directory whose jobs go to the cluster, and how the queue looked meanwhile."""
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self.folder, self.cluster = folder, cluster
@@ -187,5 +192,7 @@ def check_extension(run: Run, finished: dict[Path, int]) -> None:
     assert set(trained.loc["demo-diabetes", "status"]) == {"oom"}
     assert set(trained.loc["slow", "status"]) == {"timeout"}
     assert trained.loc["slow", "reason"].str.contains("1 min that the job had asked for").all()
-    log = run.folder / "results/logs/train_transformer/slow-split42-ft_transformer-spearman-seed1.log"
+    log = (
+        run.folder / "results/logs/train_transformer/slow-split42-ft_transformer-spearman-seed1.log"
+    )
     assert "steps, from the last checkpoint" in log.read_text()

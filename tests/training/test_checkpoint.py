@@ -314,4 +314,3 @@ def test_what_an_interruption_means_depends_on_the_time_and_the_tries():
     without_scheduler = Interrupt(last_try=True, requested=True)
     assert without_scheduler.must_stop
     assert not Interrupt(minutes=1, last_try=True).time_is_over
-

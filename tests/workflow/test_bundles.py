@@ -77,7 +77,7 @@ def training_process(workflow) -> int:
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             command = (place / "cmdline").read_bytes().decode()
-            here = Path(os.readlink(place / "cwd")) == workflow.folder
+            here = (place / "cwd").readlink() == workflow.folder
             if here and "train_transformer.py" in command and "python" in command:
                 found.append(int(place.name))
     return max(found)
