@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tabpet.data.nodes import NodeMatrix
-from tabpet.graphs import estimate_graph
 from tabpet.graphs.acyclicity import is_acyclic
+from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM
 from tabpet.graphs.methods.chow_liu import bin_columns, mutual_information
 from tests.graphs.plain_notears import plain_notears

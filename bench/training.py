@@ -30,9 +30,12 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.plain_training import PlainLoop, PlainTransformer
-from tabpet.config import FTTransformerSettings, SaintSettings, TrainingSettings
 from tabpet.encodings import Encoding
-from tabpet.models import Layout, build_model
+from tabpet.models.build import build_model
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.layout import Layout
+from tabpet.models.saint import SaintSettings
+from tabpet.settings import TrainingSettings
 from tabpet.training.device import numerics
 from tabpet.training.memory import bounded_memory, keep_freed_memory
 from tabpet.training.table import Part, Table

@@ -10,19 +10,19 @@ from snakemake.exceptions import WorkflowError
 from tabpet.analysis.captions import FIGURES, figure_files
 from tabpet.analysis.names import TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import INSTANT_GRAPHS, REFERENCES, load_settings
 from tabpet.costs import small_tables
 from tabpet.errors import TabpetError
+from tabpet.names import EncodingName
 from tabpet.plan import (
-    TUNED,
-    RunCell,
+    Cell,
     graph_settings,
     member_alphas,
     planned_cells,
     run_settings,
-    split_encoding_name,
 )
+from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
 from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
+from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
 from tabpet.workflow import export_environment, export_run
 
@@ -45,14 +45,20 @@ export_environment(ROOT, settings)
 wildcard_constraints:
     dataset="[A-Za-z0-9][A-Za-z0-9_.-]*",
     split=r"\d+",
-    graph="[a-z_]+",
-    model="ft_transformer|saint|tab_transformer",
-    encoding="[a-z_]+(-[a-z]+)?",
-    learner="xgboost|catboost",
+    graph="|".join(GRAPHS.entries),
+    model="|".join(MODELS.entries),
+    encoding=f"({'|'.join(GRAPHS.entries)})(-({'|'.join(CONTROLS)}))?",
+    learner="|".join(LEARNERS.entries),
     seed=r"\d+",
 
 
-SLOW_GRAPH = rf"(?!(?:{'|'.join(INSTANT_GRAPHS)})\b)[a-z_]+"
+# Graphs that take a moment: tabpet's own, and those of other packages that the config names.
+INSTANT_GRAPHS = [
+    key
+    for key, graph in GRAPHS.entries.items()
+    if graph.cost == "instant" and (key in GRAPHS.own or key in settings.graphs)
+]
+SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS)
 
 
 def source_file(wildcards):
@@ -99,7 +105,7 @@ def encoding_file(extension):
     """A file of the graph's encoding behind an encoding or a control of it."""
     return lambda wildcards: (
         f"results/encodings/{wildcards.dataset}/split{wildcards.split}/"
-        f"{split_encoding_name(wildcards.encoding)[0]}.{extension}"
+        f"{EncodingName.parse(wildcards.encoding).graph}.{extension}"
     )
 
 
@@ -153,7 +159,7 @@ def trained_alphas(wildcards):
     made_with = settings_behind(dataset, model, encoding)
     alphas = {*member_alphas(encoding, settings.alphas)}
     for seed in [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds:
-        cell = RunCell(dataset, int(wildcards.split), model, encoding, int(seed))
+        cell = Cell(dataset, int(wildcards.split), model, encoding, int(seed))
         alphas |= recorded_alphas(cell.run, made_with)
     return sorted(alphas)
 
@@ -218,9 +224,9 @@ def say_how_it_ended():
     """What failed and why, what was cut short, and what to type next."""
     from tabpet.ending import describe_end  # heavy, and needed once
 
-    given = str(next(iter(workflow.overwrite_configfiles or []), ""))
+    files = [str(path) for path in workflow.overwrite_configfiles or []]
     rows = [catalog[name] for name in datasets]
-    if text := describe_end(settings, rows, config=given):
+    if text := describe_end(settings, rows, config=files):
         print(f"\n{text}\n", file=sys.stderr)
 
 

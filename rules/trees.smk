@@ -5,6 +5,9 @@ TUNED_TOGETHER = small_tables(
     settings, rows_of(datasets), [(learner, TUNED) for learner in settings.learners]
 )
 
+# All, so that one more or less in the config is no other param.
+KNOWN_REFERENCES = {*LEARNERS.own, *settings.references}
+
 
 rule tune_trees:
     input:
@@ -81,7 +84,9 @@ if settings.references:
             gpu=int(settings.trees.device == "cuda"),
             attempt=this_attempt,
         params:
-            settings={name: settings.trees.used_by(name) for name in REFERENCES},
+            settings={
+                name: settings.trees.used_by(name) for name in sorted(KNOWN_REFERENCES)
+            },
         message:
             "fit references without tuning on {wildcards.dataset}, split {wildcards.split}"
         script:

@@ -70,12 +70,8 @@ class CatalogRow(BaseModel):
             raise ValueError("`target` is missing: name the column to predict")
         return self
 
-    def batch_size_of(self, model: str) -> int | None:
-        """Rows per training step of a transformer; None leaves it to the model."""
-        return self.batch_size_saint if model == "saint" else self.batch_size
-
     def fetch_fields(self) -> dict[str, Any]:
-        """The part of the row that decides what the raw table is, as plain JSON values."""
+        """The fields of the row that decide what the raw table is, as plain JSON values."""
         return self.model_dump(
             mode="json",
             exclude={
@@ -111,6 +107,13 @@ def select_datasets(
     if not chosen:
         raise TabpetError("`exclude` leaves no dataset to run. Remove some of its entries.")
     return [name for name in catalog if name in chosen]
+
+
+def select_dataset(catalog: Mapping[str, CatalogRow], name: str) -> CatalogRow:
+    """The row of one dataset; unknown names, and those of several, are errors."""
+    if select_datasets(catalog, [name]) != [name]:
+        raise TabpetError(f"{name} stands for several datasets: name one of them.")
+    return catalog[name]
 
 
 def _resolve(catalog: Mapping[str, CatalogRow], entries: Iterable[str]) -> set[str]:
@@ -159,31 +162,31 @@ def _read_sheet(path: Path) -> list[CatalogRow]:
             + (f"Not known: {', '.join(sorted(map(str, unknown)))}." if unknown else "")
         )
     rows = []
-    for number, cells in enumerate(reader, start=2):
-        if not any(cells.values()):
+    for number, fields in enumerate(reader, start=2):
+        if not any(fields.values()):
             continue  # spreadsheets leave such lines behind
         try:
-            rows.append(CatalogRow.model_validate(_parse_cells(cells, path.parent)))
+            rows.append(CatalogRow.model_validate(_parse_fields(fields, path.parent)))
         except (ValidationError, ValueError) as error:
             raise TabpetError(
-                f"{path}, line {number} ({cells.get('name') or 'no name'}): {_first_line(error)}"
+                f"{path}, line {number} ({fields.get('name') or 'no name'}): {_first_line(error)}"
             ) from None
     return rows
 
 
-def _parse_cells(cells: Mapping[str | None, str | None], folder: Path) -> dict[str, Any]:
-    """Turn the text cells of one line into values; empty cells take the defaults."""
-    if None in cells or None in cells.values():
+def _parse_fields(fields: Mapping[str | None, str | None], folder: Path) -> dict[str, Any]:
+    """Turn the texts of one line into values; empty ones take the defaults."""
+    if None in fields or None in fields.values():
         raise ValueError("the line does not have as many cells as the header has columns")
-    values: dict[str, Any] = {str(key): text.strip() for key, text in cells.items() if text}
+    values: dict[str, Any] = {str(key): text.strip() for key, text in fields.items() if text}
     for key in LISTS:
         if key in values:
-            values[key] = tuple(part.strip() for part in values[key].split(";") if part.strip())
+            values[key] = tuple(item.strip() for item in values[key].split(";") if item.strip())
     if "options" in values:
-        parts = [part for part in values["options"].split(";") if part.strip()]
-        if not all(re.fullmatch(r"\s*\w+\s*=\s*\d+\s*", part) for part in parts):
+        items = [item for item in values["options"].split(";") if item.strip()]
+        if not all(re.fullmatch(r"\s*\w+\s*=\s*\d+\s*", item) for item in items):
             raise ValueError(f"options: write `key=number;key=number`, not {values['options']!r}")
-        values["options"] = dict(part.replace(" ", "").split("=") for part in parts)
+        values["options"] = dict(item.replace(" ", "").split("=") for item in items)
     if "path" in values:
         values["path"] = folder / values["path"]
     return values
@@ -192,7 +195,7 @@ def _parse_cells(cells: Mapping[str | None, str | None], folder: Path) -> dict[s
 def _first_line(error: Exception) -> str:
     if isinstance(error, ValidationError):
         problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
+        where = ".".join(map(str, problem["loc"]))
         message = problem["msg"].removeprefix("Value error, ")
         return f"{where}: {message}" if where else message
     return str(error)

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import IO, Any
 
 from tabpet.interrupt import Interrupt
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
 from tabpet.runs import Status, is_current, make_provenance
 from tabpet.workflow import INTERRUPTED, logged, retries_left, scheduled_minutes
 
@@ -36,19 +36,19 @@ class Attempt:
 _SECONDS_BETWEEN_LOOKS = 0.5
 # What a process does to itself and would do again; any other signal came from outside.
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
-Work = Callable[[RunCell, Attempt], None]
+Work = Callable[[Cell, Attempt], None]
 # Writes the row of a cell that could not: its status and the reason.
-Lost = Callable[[RunCell, Status, str], None]
+Lost = Callable[[Cell, Status, str], None]
 
 
-def cell_files(snakemake: Any) -> list[RunCell]:
+def cell_files(snakemake: Any) -> list[Cell]:
     """The cells whose run files a job makes."""
-    return [RunCell.parse(path) for path in _several(snakemake.output.run)]
+    return [Cell.parse(path) for path in _several(snakemake.output.run)]
 
 
 def cells_to_do(
     snakemake: Any, settings: Mapping[str, Mapping], alphas: Sequence[float | None] = (None,)
-) -> list[RunCell]:
+) -> list[Cell]:
     """The cells of a job whose files are not all there, or of other settings or inputs.
 
     Snakemake leaves finished files to the job (`update`), so that a cell that is added, taken back
@@ -67,7 +67,7 @@ def _several(files: Any) -> list[str]:
     return [files] if isinstance(files, str) else list(files)
 
 
-def run_cells(snakemake: Any, cells: Iterable[RunCell], work: Work, lost: Lost) -> None:
+def run_cells(snakemake: Any, cells: Iterable[Cell], work: Work, lost: Lost) -> None:
     """Do some cells of a job, and end the process with an error if one is left to another try."""
     logs = dict(zip(cell_files(snakemake), snakemake.log, strict=True))
     tries = retries_left(snakemake.resources.attempt)
@@ -97,7 +97,7 @@ def run_cells(snakemake: Any, cells: Iterable[RunCell], work: Work, lost: Lost) 
 
 
 def _run_apart(
-    children: list[BaseProcess], rule: str, cell: RunCell, log: str, work: Work, attempt: Attempt
+    children: list[BaseProcess], rule: str, cell: Cell, log: str, work: Work, attempt: Attempt
 ) -> int:
     """Do one cell in a fork; its exit code, or minus the signal that ended it."""
     child = multiprocessing.get_context("fork").Process(
@@ -116,13 +116,13 @@ def _run_apart(
     return child.exitcode
 
 
-def _do(rule: str, cell: RunCell, log: str, work: Work, attempt: Attempt) -> None:
+def _do(rule: str, cell: Cell, log: str, work: Work, attempt: Attempt) -> None:
     with _alone(cell, attempt.interrupt), logged(rule, cell.identity, log):
         work(cell, attempt)
 
 
 @contextlib.contextmanager
-def _alone(cell: RunCell, interrupt: Interrupt) -> Iterator[None]:
+def _alone(cell: Cell, interrupt: Interrupt) -> Iterator[None]:
     """Wait for another process that does this cell: a job may outlive a killed snakemake.
 
     What it leaves in the journal is not done again. The lock ends with the process.

@@ -10,12 +10,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
-from tabpet.config import FetchSettings, read_settings, schema_text, settings_table
+from tabpet.catalog import CatalogRow, select_datasets
+from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.forecast import plan
+from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
 from tabpet.retry import retry
+from tabpet.settings import FetchSettings
+from tabpet.settings.docs import schema_text, settings_table
 from tabpet.state import newer_runs
 from tabpet.status import status
 from tabpet.training.command import train
@@ -23,14 +26,13 @@ from tabpet.training.command import train
 if TYPE_CHECKING:
     import pandas as pd
 
-ROOT = Path(__file__).resolve().parent.parent
-
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 console = Console()
 app.command()(train)
 app.command()(retry)
+app.command()(encoding)
 app.command()(plan)
 app.command()(status)
 
@@ -40,14 +42,10 @@ def datasets(
     wanted: Annotated[
         list[str] | None, typer.Argument(help="Names or @groups to show; everything by default.")
     ] = None,
-    config: Annotated[
-        Path, typer.Option(help="Config file whose catalogs and mirror are used.")
-    ] = ROOT / "config.yaml",
+    config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
 ) -> None:
     """List the datasets of the catalogs, and whether their tables are already here."""
-    settings = read_settings(config)
-    sheets = [path if path.exists() else ROOT / path for path in settings.catalogs]
-    catalog = read_catalogs(sheets)
+    settings, catalog = read_experiment(config)
     names = select_datasets(catalog, wanted) if wanted else list(catalog)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset", no_wrap=True)
@@ -165,10 +163,10 @@ def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:
     )
 
 
-def _print_headline(found: dict[str, Any], results: Path) -> None:
+def _print_headline(headline: dict[str, Any], results: Path) -> None:
     """The verdict of the run and the reasons for it."""
-    console.print(f"\n[bold]{escape(found['verdict'])}[/]")
-    for line in found["lines"]:
+    console.print(f"\n[bold]{escape(headline['verdict'])}[/]")
+    for line in headline["lines"]:
         console.print(f"- {line}", markup=False)
     console.print(f"\nThe whole story: {results / 'summary' / 'index.html'}")
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import FTTransformerSettings, SaintSettings, Settings
-from tabpet.plan import DEFAULT, TUNED, member_alphas
+from tabpet.plan import batch_size, member_alphas
+from tabpet.registry import DEFAULT, LEARNERS, MODELS, TUNED
 from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS
+from tabpet.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Device:
 DEVICES = {"cpu": Device(80e9, 0.006), "gpu": Device(4e12, 0.012)}
 START_SECONDS = 3.0  # of a job, until it works
 _SCORING = 1.15  # validation rows after every epoch, test rows at the end
-_SAINT_BATCH = 256
+# A number that a step keeps is the sum of about this share of a token's width of products.
+_PRODUCTS_PER_NUMBER = 0.6
 _LEVELS = 3  # nodes of a categorical feature beyond its first
 _SEARCH_ROUNDS = 500  # of a trial, where early stopping ends it before
 _ROUND_SECONDS, _VALUE_SECONDS = (
@@ -42,15 +44,20 @@ def cell_seconds(
     training_rows = settings.prepare.fractions[0] * rows
     if encoding in (TUNED, DEFAULT):
         trials = settings.trees.trials if encoding == TUNED else 1
-        rounds = 1 if model == "linear" else min(settings.trees.rounds, _SEARCH_ROUNDS)
+        boosted = "rounds" in LEARNERS.find(model).reads
+        rounds = min(settings.trees.rounds, _SEARCH_ROUNDS) if boosted else 1
         seconds = trials * rounds * (_ROUND_SECONDS + _VALUE_SECONDS * training_rows * features)
         return min(seconds, settings.trees.max_seconds or seconds)
-    where, training = DEVICES[device], settings.training
+    where, training, entry = DEVICES[device], settings.training, MODELS.find(model)
     epochs = min(training.max_epochs, training.min_epochs + 2 * training.patience)
-    batch = row.batch_size_of(model) or _SAINT_BATCH
+    steps = -(-training_rows // (batch_size(row, model) or entry.batch_size(features)))
+    architecture = settings.model_settings.of(model)
+    categorical = features if row.n_categorical is None else row.n_categorical
+    size = entry.size(architecture, features, categorical)
+    # Of a forward pass for a row; weights that are used once a row are counted by themselves.
+    products = _PRODUCTS_PER_NUMBER * architecture.width * size.activations + size.parameters
     members = len(member_alphas(encoding, settings.alphas))
-    operations = 6 * training_rows * members * _products_per_row(settings, row, model, features)
-    steps = -(-training_rows // batch)
+    operations = 6 * training_rows * members * products
     seconds = _SCORING * epochs * (steps * where.step + operations / where.products)
     return min(seconds, training.max_seconds or seconds)
 
@@ -82,22 +89,3 @@ def small_tables(
         return max((cell_seconds(settings, row, *pair) for pair in pairs), default=0.0)
 
     return [row.name for row in rows if seeds * longest(row) <= 60 * settings.bundle_minutes]
-
-
-def _products_per_row(settings: Settings, row: CatalogRow, model: str, features: int) -> float:
-    """Multiplications of one member's forward pass for a row."""
-    architecture = getattr(settings.model_settings, model)
-    width, tokens = architecture.width, features + 1
-    if isinstance(architecture, FTTransformerSettings):
-        hidden = architecture.ffn_factor * width
-        per_token = 4 * width**2 + 3 * width * hidden + 2 * tokens * width
-        return architecture.n_layers * tokens * per_token
-    if isinstance(architecture, SaintSettings):
-        heads, row_width = architecture.n_heads, width * tokens
-        columns = tokens * (4 * width * 16 * heads + 12 * width**2)
-        return architecture.depth * (columns + 4 * row_width * 64 * heads + 12 * row_width**2)
-    tokens = features if row.n_categorical is None else row.n_categorical
-    inner = architecture.n_heads * architecture.head_width
-    per_token = architecture.residual_streams * (4 * width * inner + 12 * width**2)
-    last = width * tokens + features - tokens
-    return architecture.depth * tokens * per_token + 8 * last**2

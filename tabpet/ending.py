@@ -7,7 +7,7 @@ from pathlib import Path
 from tabpet.analysis.collect import collect_runs
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
+from tabpet.settings import Settings
 from tabpet.state import failures, graph_statuses
 
 _WORDS = {
@@ -23,11 +23,14 @@ _SHOWN = 20  # failures that are listed one by one
 
 
 def describe_end(
-    settings: Settings, rows: Sequence[CatalogRow], folder: Path = Path(), config: str = ""
+    settings: Settings,
+    rows: Sequence[CatalogRow],
+    folder: Path = Path(),
+    config: Sequence[str] = (),
 ) -> str:
     """What a person should know at the end of a run, and type next; empty when all is well.
 
-    `config` is the file that the run was started with, if it is not the default one.
+    `config` are the files that the run was started with, if they are not the default one.
     """
     names = [row.name for row in rows]
     failed = failures(settings, names, folder)
@@ -55,13 +58,13 @@ def describe_end(
         lines += [f"  {path}: {status}, {reason}" for path, status, reason in graphs[:_SHOWN]]
         lines += _more(graphs)
     if 0 < counts["missing"] < counts.total():
-        given = f" --configfile {config}" if config else ""
+        given = f" --configfile {' '.join(config)}" if config else ""
         lines.append(f"Tables and page of what there is: snakemake partial --cores all{given}")
     repeat = [status for status in _REPEATED if counts[status]]
     repeat += [status for _, status, _ in graphs]
     if repeat:
         options = "".join(f" --status {status}" for status in dict.fromkeys(repeat))
-        given = f" --config {config}" if config else ""
+        given = "".join(f" --config {path}" for path in config)
         lines.append(f"To repeat these: tabpet retry{options}{given}, then the same snakemake call")
     return "\n".join(lines)
 

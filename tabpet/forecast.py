@@ -11,14 +11,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
-from tabpet.config import INSTANT_GRAPHS, Settings, read_settings
+from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.costs import START_SECONDS, cell_seconds, graph_seconds, small_tables
-from tabpet.plan import DEFAULT, RULES, TUNED, RunCell, planned_cells
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
+from tabpet.plan import RULES, Cell, planned_cells
+from tabpet.registry import DEFAULT, GRAPHS, TUNED
 from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS, training_megabytes
+from tabpet.settings import Settings
 from tabpet.state import finished_seconds
 
-ROOT = Path(__file__).resolve().parent.parent
 console = Console(highlight=False)
 _CELL_BYTES = 60_000  # run, curves, trials, journal and log of a cell
 _PREDICTED_BYTES = 12  # of a predicted row, compressed
@@ -43,14 +44,12 @@ class StagePlan:
 
 
 def plan(
-    configfile: Annotated[Path, typer.Option(help="Config file of the run.")] = (
-        ROOT / "config.yaml"
-    ),
+    config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
     device: Annotated[Where, typer.Option(help="Where transformers are trained.")] = Where.cpu,
     slots: Annotated[int, typer.Option(help="Jobs that run at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Say what a run consists of: cells and jobs, hours, the longest cells, memory and disk."""
-    settings, rows = load_run(configfile)
+    settings, rows = load_run(config)
     measured = measured_speeds(settings, rows, device.value)
     stages = plan_stages(settings, rows, device.value, measured)
     console.print(_stage_table(stages))
@@ -68,10 +67,9 @@ def plan(
     console.print(f"Disk: about {disk_bytes(settings, rows) / 1e6:,.0f} MB in `results`.")
 
 
-def load_run(configfile: Path) -> tuple[Settings, list[CatalogRow]]:
+def load_run(config: Sequence[Path]) -> tuple[Settings, list[CatalogRow]]:
     """The settings of a run, and the catalog rows of its datasets."""
-    settings = read_settings(configfile)
-    catalog = read_catalogs(path if path.exists() else ROOT / path for path in settings.catalogs)
+    settings, catalog = read_experiment(list(config))
     names = select_datasets(catalog, settings.datasets, settings.exclude)
     return settings, [catalog[name] for name in names]
 
@@ -94,7 +92,7 @@ def measured_speeds(
     return {key: taken[key] / guessed[key] for key in taken if guessed[key] > 0}
 
 
-def speed_key(cell: RunCell) -> str:
+def speed_key(cell: Cell) -> str:
     """What has a speed of its own: a transformer, a tuned or an untuned learner."""
     return f"{cell.model} {cell.encoding}" if cell.encoding in RULES else cell.model
 
@@ -102,7 +100,7 @@ def speed_key(cell: RunCell) -> str:
 def expected_seconds(
     settings: Settings,
     row: CatalogRow,
-    cell: RunCell,
+    cell: Cell,
     device: str,
     measured: dict[str, float],
 ) -> float:
@@ -119,8 +117,8 @@ def plan_stages(
 ) -> list[StagePlan]:
     """The stages of a run in their order."""
     splits = len(rows) * len(settings.splits)
-    instant = [graph for graph in settings.graphs if graph in INSTANT_GRAPHS]
-    slow = [graph for graph in settings.graphs if graph not in INSTANT_GRAPHS]
+    slow = [graph for graph in settings.graphs if GRAPHS.find(graph).cost != "instant"]
+    instant = [graph for graph in settings.graphs if graph not in slow]
     slow_seconds = len(settings.splits) * sum(
         graph_seconds(settings, row, graph) for row in rows for graph in slow
     )
@@ -156,7 +154,7 @@ def _quick(name: str, cells: int, jobs: int | None = None) -> StagePlan:
 
 
 def _count_jobs(
-    settings: Settings, rows: Sequence[CatalogRow], stage: str, cells: Iterable[RunCell]
+    settings: Settings, rows: Sequence[CatalogRow], stage: str, cells: Iterable[Cell]
 ) -> int:
     """Jobs of some cells: seeds of small tables share one, and all references of a split."""
     some = list(cells)

@@ -6,15 +6,16 @@ this, and so does whatever looks at a run from outside.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import CONTROL_KINDS, INSTANT_GRAPHS, Settings
 from tabpet.errors import TabpetError
+from tabpet.names import EncodingName
+from tabpet.registry import DEFAULT, GRAPHS, MODELS, TUNED
+from tabpet.settings import Settings
 
-TUNED, DEFAULT = "tuned", "default"  # in the place of an encoding, for learners without tokens
 RULES = {TUNED: "tune_trees", DEFAULT: "fit_references"}
 RUN_FILE = re.compile(
     r"runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/(?P<encoding>[^/]+)/"
@@ -32,7 +33,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class RunCell:
+class Cell:
     """One run file: names as they stand in its path."""
 
     dataset: str
@@ -42,7 +43,7 @@ class RunCell:
     seed: int
 
     @classmethod
-    def parse(cls, path: Path | str) -> "RunCell":
+    def parse(cls, path: Path | str) -> "Cell":
         """The cell that the path of a run file names."""
         match = RUN_FILE.search(Path(path).as_posix())
         if match is None:
@@ -56,12 +57,12 @@ class RunCell:
     @property
     def identity(self) -> dict[str, Any]:
         """The columns of its rows that name the cell."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(Cell)}
 
     @property
     def graph(self) -> str | None:
         """The graph behind its encoding; None for learners without tokens."""
-        return None if self.encoding in RULES else split_encoding_name(self.encoding)[0]
+        return None if self.encoding in RULES else EncodingName.parse(self.encoding).graph
 
     @property
     def run(self) -> Path:
@@ -106,7 +107,7 @@ class RunCell:
             ),
             self._stage("prepare_split", self.inputs["split info"]),
         ]
-        if self.graph in INSTANT_GRAPHS:
+        if self.graph is not None and GRAPHS.find(self.graph).cost == "instant":
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("estimate_instant_graphs", encoded))
         elif self.graph is not None:
@@ -133,19 +134,13 @@ class RunCell:
         return Stage(rule, output, Path(f"results/logs/{rule}/{name}.log"))
 
 
-def split_encoding_name(name: str) -> tuple[str, str | None]:
-    """The graph, and the kind of control that is built on it, if it is one."""
-    graph, _, kind = name.rpartition("-")
-    return (graph, kind) if kind in CONTROL_KINDS else (name, None)
-
-
 def member_alphas(encoding: str, alphas: Sequence[float]) -> tuple[float, ...]:
     """The alphas to train: the grid and 0, ascending; a learnable encoding finds its own scale."""
-    grid = (1.0,) if split_encoding_name(encoding)[1] == "learnable" else alphas
+    grid = (1.0,) if EncodingName.parse(encoding).is_trained else alphas
     return tuple(sorted({0.0, *map(float, grid)}))
 
 
-def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCell]:
+def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[Cell]:
     """Every cell of some datasets, in the order of the tables."""
     learners: list[tuple[str, str]] = [
         (model, encoding) for model in settings.models for encoding in settings.encodings_of(model)
@@ -155,35 +150,42 @@ def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[RunCe
     for dataset in datasets:
         for model, encoding in learners:
             for split, seed in settings.split_seeds:
-                yield RunCell(dataset, split, model, encoding, seed)
+                yield Cell(dataset, split, model, encoding, seed)
 
 
 def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:
     """The settings that decide the result of a cell, as plain JSON values.
 
-    Alphas are no part of them: each member goes its own way. Nor are time limits: what one cut
+    Alphas are not among them: each member goes its own way. Nor are time limits: what one cut
     short says so.
     """
     if encoding == TUNED:
         return settings.trees.experiment_fields()
     if encoding == DEFAULT:
-        return settings.trees.used_by(model)  # type: ignore[arg-type]
+        return settings.trees.used_by(model)
     return {
-        "model": getattr(settings.model_settings, model).model_dump(mode="json"),
+        "model": settings.model_settings.of(model).model_dump(mode="json"),
         "training": settings.training.experiment_fields(),
-        "batch_size": row.batch_size_of(model),
+        "batch_size": batch_size(row, model),
     }
 
 
+def batch_size(row: CatalogRow, model: str) -> int | None:
+    """Rows per training step of a transformer; None leaves it to the model."""
+    column = MODELS.find(model).batch_column
+    return None if column is None else getattr(row, column)
+
+
 def graph_settings(settings: Settings, row: CatalogRow, graph: str) -> dict[str, Any]:
-    """The settings of one estimator, with the dataset's own NOTEARS grid where it has one."""
-    chosen = settings.graph_methods.model_dump(mode="json").get(graph, {})
-    if graph == "notears" and row.notears_lambdas:
-        chosen["lambdas"] = list(row.notears_lambdas)
+    """The settings of one estimator, with the dataset's own where its catalog row has some."""
+    chosen = settings.graph_methods.of(graph).model_dump(mode="json")
+    for name, column in GRAPHS.find(graph).from_catalog.items():
+        if values := getattr(row, column):
+            chosen[name] = list(values)
     return chosen
 
 
-def input_settings(settings: Settings, row: CatalogRow, cell: RunCell) -> dict[Path, dict]:
+def input_settings(settings: Settings, row: CatalogRow, cell: Cell) -> dict[Path, dict]:
     """What the descriptions of a cell's inputs, as far back as the split, should say of how they
     were made."""
     wanted = {cell.inputs["split info"]: {"prepare": settings.prepare.model_dump(mode="json")}}
@@ -200,14 +202,14 @@ def input_settings(settings: Settings, row: CatalogRow, cell: RunCell) -> dict[P
 
 def describe_differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
     """What differs between two nested mappings: `training.max_epochs: 3, now 30`."""
-    parts = []
+    differences = []
     for key in dict.fromkeys([*old, *new]):
         was, now = old.get(key), new.get(key)
         if isinstance(was, Mapping) and isinstance(now, Mapping):
-            parts.append(describe_differences(was, now, f"{prefix}{key}."))
+            differences.append(describe_differences(was, now, f"{prefix}{key}."))
         elif was != now:
-            parts.append(f"{prefix}{key}: {_shown(was)}, now {_shown(now)}")
-    return "; ".join(filter(None, parts))
+            differences.append(f"{prefix}{key}: {_shown(was)}, now {_shown(now)}")
+    return "; ".join(filter(None, differences))
 
 
 def _shown(value: Any) -> str:

@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tabpet.catalog import CatalogRow, read_catalogs, select_datasets
-from tabpet.config import Settings, read_settings
+from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.errors import TabpetError
-from tabpet.plan import TUNED, RunCell
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
+from tabpet.plan import Cell
+from tabpet.registry import TUNED
+from tabpet.settings import Settings
 from tabpet.state import graph_statuses
 
-ROOT = Path(__file__).resolve().parent.parent
 STATUSES = ("error", "oom", "timeout", "outdated", "skipped", "ok")
 console = Console()
 
@@ -29,7 +30,7 @@ console = Console()
 class Repeat:
     """One result that is to be repeated: a cell's, or a graph's description."""
 
-    what: RunCell | Path
+    what: Cell | Path
     status: str
     reason: str
 
@@ -43,12 +44,11 @@ def retry(
         list[str] | None, typer.Option(help="Only these datasets or @groups.")
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="Only these learners; no graphs.")] = None,
-    config: Annotated[Path, typer.Option(help="Config file of the run.")] = ROOT / "config.yaml",
+    config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what.")] = False,
 ) -> None:
     """List cells and graphs that ended in some way and, with --yes, have snakemake repeat them."""
-    settings = read_settings(config)
-    catalog = read_catalogs(path if path.exists() else ROOT / path for path in settings.catalogs)
+    settings, catalog = read_experiment(config)
     names = select_datasets(catalog, settings.datasets, settings.exclude)
     if dataset:
         chosen = set(select_datasets(catalog, dataset))
@@ -97,7 +97,7 @@ def find_repeats(
     scores = scores.assign(outcome=row_outcomes(scores))
     asked = scores[scores["outcome"].isin(statuses)].drop_duplicates(JOB)
     for line in asked.to_dict("records"):
-        cell = RunCell(**{str(name): line[name] for name in JOB})
+        cell = Cell(**{str(name): line[name] for name in JOB})
         if models is None or cell.model in models:
             reason = "" if line["reason"] is pd.NA else str(line["reason"])
             repeats.append(Repeat(cell, str(line["outcome"]), reason))

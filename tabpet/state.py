@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tabpet.config import Settings
-from tabpet.plan import DEFAULT, RunCell, Stage, planned_cells
+from tabpet.plan import Cell, Stage, planned_cells
+from tabpet.registry import DEFAULT
+from tabpet.settings import Settings
 
 _SAMPLE = 400  # run files that tell how long cells take
 _LINE = re.compile(r"^\d\d:\d\d:\d\d ([A-Z]+) ?(.*)$")
@@ -41,7 +42,7 @@ class Failure:
     cells: int = 0  # that wait for it
 
 
-def find_failure(cell: RunCell, folder: Path = Path()) -> Failure | None:
+def find_failure(cell: Cell, folder: Path = Path()) -> Failure | None:
     """The first job on the way to a cell that has no result; None when all have."""
     for stage in cell.stages:
         if not (folder / stage.output).is_file():
@@ -81,7 +82,7 @@ def last_error(text: str) -> str | None:
     return lines[0] if lines else None
 
 
-def why_missing(cell: RunCell, folder: Path = Path()) -> str:
+def why_missing(cell: Cell, folder: Path = Path()) -> str:
     """Why a planned cell has no run file."""
     failure = find_failure(cell, folder)
     if failure is None:
@@ -119,7 +120,7 @@ def _input_stages(settings: Settings, datasets: Iterable[str]) -> Iterator[Stage
     for dataset in datasets:
         for split in settings.splits:
             for encoding in [*settings.graphs, DEFAULT]:
-                yield from RunCell(dataset, split, "", encoding, 0).stages[:-1]
+                yield from Cell(dataset, split, "", encoding, 0).stages[:-1]
 
 
 def _summary_stages(datasets: Iterable[str]) -> Iterator[Stage]:
@@ -158,8 +159,8 @@ def recorded_alphas(path: Path, settings: Mapping[str, object]) -> set[float]:
 
 
 def finished_seconds(
-    cells: Iterable[RunCell], folder: Path = Path()
-) -> Iterator[tuple[RunCell, float, str]]:
+    cells: Iterable[Cell], folder: Path = Path()
+) -> Iterator[tuple[Cell, float, str]]:
     """Cells that ended well, with their seconds and the device: a sample where there are many."""
     import pyarrow as pa
     import pyarrow.parquet as pq

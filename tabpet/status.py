@@ -15,10 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
 from tabpet.errors import TabpetError
-from tabpet.forecast import ROOT, expected_seconds, load_run, measured_speeds, show_hours
-from tabpet.plan import DEFAULT, TUNED, RunCell, Stage, planned_cells
+from tabpet.forecast import expected_seconds, load_run, measured_speeds, show_hours
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles
+from tabpet.plan import Cell, Stage, planned_cells
+from tabpet.registry import DEFAULT, TUNED
+from tabpet.settings import Settings
 from tabpet.state import ended_badly, is_done, last_error
 
 console = Console(highlight=False)
@@ -36,20 +38,18 @@ class Status:
     running: list[Stage] = field(default_factory=list)
     silent: list[Stage] = field(default_factory=list)
     failed: list[tuple[Stage, str]] = field(default_factory=list)
-    unfinished: list[RunCell] = field(default_factory=list)
-    ended_badly: list[tuple[RunCell, str, str]] = field(default_factory=list)
+    unfinished: list[Cell] = field(default_factory=list)
+    ended_badly: list[tuple[Cell, str, str]] = field(default_factory=list)
 
 
 def status(
-    configfile: Annotated[Path, typer.Option(help="Config file of the run.")] = (
-        ROOT / "config.yaml"
-    ),
+    config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
     directory: Annotated[Path, typer.Option(help="Folder that holds `results`.")] = Path(),
     watch: Annotated[bool, typer.Option("--watch", help="Look again every few seconds.")] = False,
     seconds: Annotated[float, typer.Option(help="Between two looks with --watch.")] = 10.0,
 ) -> None:
     """Say what of a run is done, running, failed and to do, and how long the rest may take."""
-    settings, rows = load_run(configfile)
+    settings, rows = load_run(config)
     if not (directory / "results").is_dir():
         raise TabpetError(
             f"There is no folder {directory / 'results'}: give the folder that holds the results "
@@ -91,7 +91,7 @@ def _input_stages(settings: Settings, names: Sequence[str]) -> Iterator[tuple[st
     for dataset in names:
         for split in settings.splits:
             for encoding in [DEFAULT, *settings.graphs]:
-                for stage in RunCell(dataset, split, "", encoding, 0).stages[:-1]:
+                for stage in Cell(dataset, split, "", encoding, 0).stages[:-1]:
                     kind = "data" if "data" in stage.output.parts else "graphs"
                     yield dataset, kind, stage
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tabpet.config import FetchSettings, Section, Settings
 from tabpet.errors import TabpetError
 from tabpet.gpus import export_slots
 from tabpet.interrupt import Interrupted
+from tabpet.section import Section
+from tabpet.settings import FetchSettings, Settings
 
 VARIABLE, RETRIES_VARIABLE, SCHEDULED_VARIABLE = "TABPET_JOB", "TABPET_RETRIES", "TABPET_SCHEDULED"
 INTERRUPTED = 75  # exit code of a job that was asked to end, sysexits.h's "try again"

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from tabpet.catalog import read_catalogs, select_datasets
-from tabpet.config import FetchSettings, load_settings, read_settings
 from tabpet.data.fetch import fetch_dataset
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings, load_settings, read_settings
 
 GOOD_CONFIG = {"datasets": ["@demo"]}
 
@@ -108,7 +108,7 @@ BAD_CONFIGS = {
     ),
     "unknown graph": (
         {"datasets": ["a"], "graphs": ["spearmen"]},
-        "should be 'pearson', 'spearman'",
+        "`graphs.0` is 'spearmen': there is no graph 'spearmen'; did you mean 'spearman'?",
     ),
 }
 

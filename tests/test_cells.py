@@ -14,11 +14,11 @@ from tabpet import workflow
 from tabpet.cells import cells_to_do, run_cells
 from tabpet.errors import TabpetError
 from tabpet.interrupt import Interrupted
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
 from tabpet.runs import Run, make_provenance, write_runs
 from tabpet.state import describe_log, last_error
 
-CELLS = [RunCell("wine", 7, "linear", "default", seed) for seed in (1, 2, 3)]
+CELLS = [Cell("wine", 7, "linear", "default", seed) for seed in (1, 2, 3)]
 
 
 class Output(SimpleNamespace):

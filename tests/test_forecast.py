@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from tabpet.catalog import CatalogRow
 from tabpet.cli import app
-from tabpet.config import Settings
 from tabpet.costs import cell_seconds, graph_seconds, small_tables
 from tabpet.forecast import disk_bytes, load_run, measured_speeds, plan_stages, show_hours
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
 from tabpet.runs import Run, write_runs
+from tabpet.settings import Settings
 from tests.workflow.conftest import ROOT
 
 VEHICLE = CatalogRow(
@@ -42,7 +42,7 @@ def jobs_by_snakemake(config: Path, folder: Path) -> dict[str, int]:
 def test_jobs_are_counted_as_snakemake_counts_them(tmp_path, name):
     config = ROOT / "configs" / name
     planned = jobs_by_snakemake(config, tmp_path)
-    stages = {stage.name: stage.jobs for stage in plan_stages(*load_run(config))}
+    stages = {stage.name: stage.jobs for stage in plan_stages(*load_run([config]))}
     assert sum(stages.values()) == planned["total"] - planned["all"]
     by_rule = {
         "fetch": ["fetch_dataset"],
@@ -111,7 +111,7 @@ def test_seeds_of_small_tables_share_a_job_and_those_of_large_ones_do_not():
 
 def test_finished_cells_of_the_same_device_correct_the_estimate(tmp_path):
     config = settings(graphs=["spearman"], models=["ft_transformer"], learners=[], references=[])
-    cell = RunCell("v", 42, "ft_transformer", "spearman", 1)
+    cell = Cell("v", 42, "ft_transformer", "spearman", 1)
     expected = cell_seconds(config, VEHICLE, cell.model, cell.encoding)
     ended = {"task": "classification", "val_score": 1, "test_score": 1, "device": "cpu"}
     write_runs([Run(**cell.identity, **ended, seconds=3 * expected)], tmp_path / cell.run)

@@ -1,7 +1,7 @@
 """The cells of a run."""
 
-from tabpet.config import Settings
-from tabpet.plan import RunCell, describe_differences, planned_cells
+from tabpet.plan import Cell, describe_differences, planned_cells
+from tabpet.settings import Settings
 
 CONFIG = {"datasets": ["a"], "graphs": ["spearman"], "models": ["saint"], "learners": []}
 
@@ -18,10 +18,10 @@ def test_seeds_run_on_all_splits_or_on_their_own():
 
 
 def test_files_of_a_cell():
-    cell = RunCell("wine", 7, "saint", "spearman-random", 3)
+    cell = Cell("wine", 7, "saint", "spearman-random", 3)
     assert cell.graph == "spearman"
     assert str(cell.run) == "results/runs/wine/split7/saint/spearman-random/seed3.parquet"
-    assert RunCell.parse(cell.run) == cell
+    assert Cell.parse(cell.run) == cell
     assert {str(path) for path in cell.inputs.values()} == {
         "results/data/wine/split7.parquet",
         "results/data/wine/split7.json",
@@ -31,10 +31,10 @@ def test_files_of_a_cell():
     assert [stage.rule for stage in cell.stages] == [
         *("fetch_dataset", "prepare_split", "estimate_instant_graphs", "train_transformer"),
     ]
-    assert [stage.rule for stage in RunCell("wine", 7, "saint", "notears", 3).stages[2:4]] == [
+    assert [stage.rule for stage in Cell("wine", 7, "saint", "notears", 3).stages[2:4]] == [
         *("estimate_graph", "encode_positions"),
     ]
-    tree = RunCell("wine", 7, "xgboost", "tuned", 3)
+    tree = Cell("wine", 7, "xgboost", "tuned", 3)
     assert tree.graph is None and set(tree.inputs) == {"split", "split info"}
     assert str(tree.journal) == "results/journals/wine/split7/xgboost/seed3.log"
 

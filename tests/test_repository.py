@@ -1,5 +1,7 @@
 """Things that must stay equal in several files, and what a checkout must not contain."""
 
+import configparser
+import pkgutil
 import re
 import subprocess
 import sys
@@ -52,9 +54,10 @@ def test_one_version_number():
 
 def test_what_the_snakefile_imports_is_light():
     code = (
-        "import sys, tabpet.catalog, tabpet.config, tabpet.workflow; "
+        "import sys, tabpet.catalog, tabpet.settings, tabpet.workflow; "
         "import tabpet.analysis.captions, tabpet.analysis.names; "
-        "print([m for m in ('torch', 'numpy', 'pandas', 'openml') if m in sys.modules])"
+        "heavy = {'torch', 'scipy', 'pandas', 'openml', 'sklearn', 'xgboost', 'optuna'}; "
+        "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -134,3 +137,20 @@ def test_fidelity_notes_in_the_code_have_a_row_in_the_docs():
     for path in (ROOT / "tabpet").rglob("*.py"):
         if "NOTE[" in path.read_text("utf-8"):
             assert path.relative_to(ROOT).as_posix() in fidelity, f"no row for {path}"
+
+
+def test_the_walk_through_the_code_exists_and_goes_one_way():
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    walk = re.findall(r"^\d+\. `([\w.]+)`", text, re.M)
+    assert len(walk) > 10
+    config = configparser.ConfigParser()
+    config.read(ROOT / ".importlinter")
+    layers = config["importlinter:contract:stages"]["layers"].split("\n")[::-1]
+    height = {
+        module.strip(): depth for depth, layer in enumerate(layers) for module in layer.split("|")
+    }
+    depths = []
+    for name in walk:
+        assert callable(pkgutil.resolve_name(name)), name
+        depths.append(height[".".join(name.split(".")[:2])])
+    assert depths == sorted(depths)

@@ -3,8 +3,8 @@
 import pytest
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
 from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
+from tabpet.settings import Settings
 
 NINE = [0.05, 0.1, 0.2, 0.5, 0.7, 1, 2, 5, 10]
 

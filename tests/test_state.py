@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from tabpet.catalog import read_catalogs
 from tabpet.cli import app
-from tabpet.config import Settings
 from tabpet.ending import describe_end
 from tabpet.files import write_json, write_text
-from tabpet.plan import RunCell, input_settings, planned_cells, run_settings
+from tabpet.plan import Cell, input_settings, planned_cells, run_settings
 from tabpet.retry import find_repeats, take_back
 from tabpet.runs import Run, make_provenance, read_runs, write_runs
+from tabpet.settings import Settings
 from tabpet.state import last_error, newer_runs, recorded_alphas, state_key
 from tabpet.training.files import CellResult, Journal
 from tests.workflow.conftest import ROOT
@@ -32,7 +32,7 @@ CATALOG = read_catalogs([ROOT / "datasets.csv"])
 ROWS = [CATALOG[name] for name in CONFIG["datasets"]]
 
 
-def write_cell_run(folder, cell: RunCell, **more) -> list[Run]:
+def write_cell_run(folder, cell: Cell, **more) -> list[Run]:
     made_with = run_settings(SETTINGS, CATALOG[cell.dataset], cell.model, cell.encoding)
     shared = {"task": CATALOG[cell.dataset].task, "provenance": make_provenance(made_with, {})}
     alphas = (0.0, 1.0) if cell.graph else (None,)
@@ -42,7 +42,7 @@ def write_cell_run(folder, cell: RunCell, **more) -> list[Run]:
     return runs
 
 
-def write_graph(folder, cell: RunCell, status="ok", reason="") -> None:
+def write_graph(folder, cell: Cell, status="ok", reason="") -> None:
     place = f"results/graphs/{cell.dataset}/split{cell.split}/{cell.graph}"
     made_with = input_settings(SETTINGS, CATALOG[cell.dataset], cell)[cell.graph_info]
     write_json({"status": status, "reason": reason, **made_with}, folder / f"{place}.json")
@@ -89,9 +89,9 @@ def test_the_end_of_a_run_says_what_failed_and_what_to_type(folder):
     assert "results/graphs/demo-wine/split42/notears.json: timeout, no time" in text
     assert "snakemake partial --cores all" in text
     assert "tabpet retry --status oom --status timeout, then" in text
-    named = describe_end(SETTINGS, ROWS, folder, "mine.yaml")
-    assert "snakemake partial --cores all --configfile mine.yaml" in named
-    assert "--status timeout --config mine.yaml, then" in named
+    named = describe_end(SETTINGS, ROWS, folder, ["mine.yaml", "more.yaml"])
+    assert "snakemake partial --cores all --configfile mine.yaml more.yaml" in named
+    assert "--status timeout --config mine.yaml --config more.yaml, then" in named
 
 
 def test_a_run_that_ended_well_says_nothing(tmp_path):
@@ -110,7 +110,7 @@ def test_every_log_that_is_looked_for_is_one_that_a_rule_writes():
         ("xgboost", "tuned", {"xgboost": "{learner}"}),
         ("linear", "default", {"linear": "{reference}"}),
     ):
-        cell = RunCell("demo-wine", 7, model, encoding, 3)
+        cell = Cell("demo-wine", 7, model, encoding, 3)
         for stage in cell.stages:
             encodings = {"notears-random": "{encoding}", "-spearman-": "-{encoding}-"}
             encodings |= {"notears": "{graph}", "/spearman.": "/{graph}."}
@@ -127,7 +127,7 @@ def test_every_log_that_is_looked_for_is_one_that_a_rule_writes():
 
 def repeats(folder, *statuses, models=None):
     found = find_repeats(SETTINGS, ROWS, statuses, models, folder)
-    return {str(one.what.run if isinstance(one.what, RunCell) else one.what): one for one in found}
+    return {str(one.what.run if isinstance(one.what, Cell) else one.what): one for one in found}
 
 
 def test_cells_and_graphs_are_found_by_how_they_ended(folder):
@@ -148,7 +148,7 @@ def test_taking_back_a_graph_removes_its_files_alone(folder):
 
 
 def test_taking_back_a_cell_keeps_what_ended_well_in_its_journal(folder):
-    cell = RunCell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    cell = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
     good, bad = write_cell_run(folder, cell)
     cut = Run(**{**vars(bad), "status": "timeout", "reason": "9 s were over"})
     write_runs([good, cut], folder / cell.run)
@@ -168,7 +168,7 @@ def test_taking_back_a_cell_keeps_what_ended_well_in_its_journal(folder):
 
 
 def test_what_was_taken_back_has_not_failed(folder):
-    cell = RunCell("demo-wine", 42, "xgboost", "tuned", 1)
+    cell = Cell("demo-wine", 42, "xgboost", "tuned", 1)
     write_text("10:00:00 INFO begins\n10:00:01 INFO done\n", folder / cell.stages[-1].log)
     for repeat in repeats(folder, "oom").values():
         take_back(repeat, folder)
@@ -220,7 +220,7 @@ def test_the_command_is_a_dry_run_first(folder, monkeypatch):
 
 
 def test_alphas_count_as_trained_only_with_the_same_settings(folder):
-    cell = RunCell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    cell = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
     made_with = run_settings(SETTINGS, CATALOG["demo-wine"], cell.model, cell.encoding)
     assert recorded_alphas(folder / cell.run, made_with) == {0.0, 1.0}
     assert recorded_alphas(folder / cell.run, {**made_with, "batch_size": 1}) == set()

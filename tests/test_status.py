@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from tabpet.catalog import read_catalogs
 from tabpet.cli import app
-from tabpet.config import Settings
 from tabpet.files import write_text
-from tabpet.plan import RunCell, planned_cells
+from tabpet.plan import Cell, planned_cells
 from tabpet.runs import Run, write_runs
+from tabpet.settings import Settings
 from tabpet.status import read_status
 from tests.workflow.conftest import ROOT
 
@@ -64,7 +64,7 @@ def test_results_are_counted_by_dataset_and_stage(folder):
     assert total == {name: [2, 3, 4, 2, 2] for name in CONFIG["datasets"]}
     assert done == {"demo-wine": [2, 3, 2, 1, 0], "demo-diabetes": [0, 0, 0, 0, 0]}
     [running] = found.running
-    assert running == RunCell("demo-wine", 42, "ft_transformer", "notears", 1).stages[-1]
+    assert running == Cell("demo-wine", 42, "ft_transformer", "notears", 1).stages[-1]
     [(failed, reason)] = found.failed
     assert reason == "no memory" and failed.log.name.endswith("notears-seed2.log")
     [(cell, ended, reason)] = found.ended_badly
@@ -73,7 +73,7 @@ def test_results_are_counted_by_dataset_and_stage(folder):
 
 
 def test_a_job_without_a_word_for_long_is_not_called_running(folder):
-    cell = RunCell("demo-wine", 42, "ft_transformer", "notears", 1)
+    cell = Cell("demo-wine", 42, "ft_transformer", "notears", 1)
     long_ago = time.time() - 3600
     os.utime(folder / cell.stages[-1].log, (long_ago, long_ago))
     found = read_status(SETTINGS, ROWS, folder)
@@ -95,7 +95,7 @@ def test_the_page_names_what_failed_its_log_and_the_time_left(folder, monkeypatc
 
 
 def test_a_damaged_run_file_is_told(folder):
-    cell = RunCell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    cell = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
     (folder / cell.run).write_text("half")
     found = read_status(SETTINGS, ROWS, folder)
     assert any("can't be read" in reason for _, _, reason in found.ended_badly)

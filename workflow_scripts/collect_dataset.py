@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tabpet.analysis.collect import collect_runs
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
 from tabpet.files import write_parquet
+from tabpet.settings import Settings
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from tabpet.analysis.collect import collect_runs
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
 from tabpet.data.card import Card
 from tabpet.data.prepare import SplitInfo
 from tabpet.data.summary import tabulate_datasets
 from tabpet.encodings.summary import tabulate_graphs
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_parquet, write_text
+from tabpet.settings import Settings
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.config import EncodingSettings
 from tabpet.encodings.jobs import write_encoding
 from tabpet.files import read_json
-from tabpet.graphs import Graph
+from tabpet.graphs.graph import Graph
+from tabpet.settings import EncodingSettings
 from tabpet.workflow import run_job
 
 with run_job(snakemake):

@@ -6,9 +6,9 @@ how the graph was made, its quality and its node -> feature map as JSON.
 
 from pathlib import Path
 
-from tabpet.config import NodeSettings
 from tabpet.data.prepare import Split
 from tabpet.encodings.jobs import write_graph
+from tabpet.settings import NodeSettings
 from tabpet.workflow import exported_settings, retries_left, run_job
 
 with run_job(snakemake):

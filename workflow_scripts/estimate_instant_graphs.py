@@ -6,9 +6,9 @@ write for one. They never look at the clock, so that their result can't depend o
 
 from pathlib import Path
 
-from tabpet.config import EncodingSettings, NodeSettings
 from tabpet.data.prepare import Split
 from tabpet.encodings.jobs import write_encoding, write_graph
+from tabpet.settings import EncodingSettings, NodeSettings
 from tabpet.workflow import retries_left, run_job
 
 with run_job(snakemake):

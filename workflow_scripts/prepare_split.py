@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.config import PrepareSettings
 from tabpet.data.card import Card
 from tabpet.data.prepare import prepare_split
 from tabpet.files import read_json
+from tabpet.settings import PrepareSettings
 from tabpet.workflow import run_job
 
 with run_job(snakemake):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tabpet.analysis.results import Results
 from tabpet.analysis.tables import write_tables
-from tabpet.config import AnalysisSettings
+from tabpet.settings import AnalysisSettings
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:

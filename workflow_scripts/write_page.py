@@ -11,8 +11,8 @@ from pathlib import Path
 from tabpet.analysis.headline import headline
 from tabpet.analysis.page import render_page
 from tabpet.analysis.results import Results
-from tabpet.config import AnalysisSettings
 from tabpet.files import write_json, write_text
+from tabpet.settings import AnalysisSettings
 from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:

@@ -14,20 +14,19 @@ import pandas as pd
 import pyarrow as pa
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import Settings
 from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json
 from tabpet.plan import (
-    DEFAULT,
-    TUNED,
-    RunCell,
+    Cell,
     describe_differences,
     input_settings,
     member_alphas,
     planned_cells,
     run_settings,
 )
+from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import Run, read_runs, runs_frame
+from tabpet.settings import Settings
 from tabpet.state import why_missing
 
 RETRY = "`tabpet retry --status outdated` (with the run's --config) has snakemake repeat it"
@@ -53,7 +52,7 @@ class _Inputs:
         self.digest = cache(file_digest)
         self.read = cache(read_json)
 
-    def digests(self, cell: RunCell) -> dict[str, str]:
+    def digests(self, cell: Cell) -> dict[str, str]:
         """Digests of a cell's inputs, as far as they are there."""
         paths = {name: self.folder / path for name, path in cell.inputs.items()}
         return {name: self.digest(path) for name, path in paths.items() if path.is_file()}
@@ -73,7 +72,7 @@ class _Inputs:
 
 
 def _cell_rows(
-    cell: RunCell, row: CatalogRow, settings: Settings, inputs: _Inputs
+    cell: Cell, row: CatalogRow, settings: Settings, inputs: _Inputs
 ) -> list[pd.DataFrame]:
     """The rows of one cell, or the one that stands in their place."""
     if not (inputs.folder / cell.run).is_file():
@@ -105,7 +104,7 @@ def read_run_file(path: Path) -> pd.DataFrame:
             f"{path} can't be read as a run file ({error}). Delete it, or take it back with "
             "`tabpet retry`, and run again."
         ) from None
-    for name, value in RunCell.parse(path).identity.items():
+    for name, value in Cell.parse(path).identity.items():
         found = set(frame[name])
         if found != {value}:
             listed = ", ".join(sorted(map(str, found))) or "nothing"
@@ -138,7 +137,7 @@ def _difference(frame: pd.DataFrame, wanted: dict[str, Any]) -> str:
 
 
 def _of_alphas(
-    frame: pd.DataFrame, cell: RunCell, row: CatalogRow, settings: Settings
+    frame: pd.DataFrame, cell: Cell, row: CatalogRow, settings: Settings
 ) -> list[pd.DataFrame]:
     """The rows of the alphas that are wanted now, and a row for each that is not trained yet."""
     if cell.encoding in (TUNED, DEFAULT):
@@ -153,7 +152,7 @@ def _of_alphas(
 
 
 def _note(
-    cell: RunCell, row: CatalogRow, status: Any, reason: str, alpha: float | None = None
+    cell: Cell, row: CatalogRow, status: Any, reason: str, alpha: float | None = None
 ) -> pd.DataFrame:
     """A row in the place of a result."""
     note = Run(**cell.identity, task=row.task, status=status, reason=reason, alpha=alpha)

@@ -9,7 +9,7 @@ from tabpet.analysis.formats import number
 from tabpet.analysis.names import MODELS, TRANSFORMERS, encoding_name
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Part, Table, show
-from tabpet.plan import DEFAULT, TUNED
+from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import STATUSES
 
 JOB = ["dataset", "split", "model", "encoding", "seed"]

@@ -8,14 +8,13 @@ from tabpet.analysis.formats import percent, score, with_deviation
 from tabpet.analysis.names import (
     METRICS,
     MODELS,
-    PET,
     TASKS,
     TRANSFORMERS,
     encoding_name,
-    method_name,
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Part, Table, spread, under
+from tabpet.names import Method
 
 COLUMNS = [
     "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
@@ -97,7 +96,7 @@ def detailed_models_table(results: Results) -> Table:
         return Table.empty("detailed_models", "no run has finished")
     main = results.settings.main_encoding
     cells = results.cells[results.cells["encoding"] == main]
-    gains = cells.assign(method=cells["model"] + PET)[
+    gains = cells.assign(method=[str(Method(model, "pet")) for model in cells["model"]])[
         ["dataset", "method", "improvement", "oracle_improvement", "oracle_sd"]
     ]
     data = results.methods.merge(gains, on=["dataset", "method"], how="left")
@@ -118,11 +117,11 @@ def detailed_models_table(results: Results) -> Table:
 def _models_part(results: Results, data: pd.DataFrame, task: str) -> Part:
     columns = {}
     for method in map(str, results.method_table(task)):
-        model, plus, _ = method.partition(PET)
-        group, base = (
-            (method_name(model), "base") if model in TRANSFORMERS else ("", method_name(model))
-        )
+        parsed = Method.parse(method)
+        group, base = "", parsed.label
+        if parsed.model in TRANSFORMERS:
+            group, base = MODELS[parsed.model], "base"
         plain = [Column(("test", "sd"), group, base, with_deviation)]
-        columns[method] = under(group, PET_COLUMNS) if plus else plain
+        columns[method] = under(group, PET_COLUMNS) if parsed.variant == "pet" else plain
     heading = f"{TASKS[task]} ({METRICS[task]})"
     return Part(spread_datasets(results, data, task, "method", columns), heading, beside=3)

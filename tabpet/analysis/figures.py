@@ -352,7 +352,8 @@ def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
 def _present_models(curves: pd.DataFrame) -> list[tuple[int, str]]:
     """Models with their place in the palette, which is the same in every run."""
     have = set(curves["model"])
-    return [(place, model) for place, model in enumerate(TRANSFORMERS) if model in have]
+    places = {model: place % len(SERIES) for place, model in enumerate(TRANSFORMERS)}
+    return [(place, model) for model, place in places.items() if model in have]
 
 
 def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:

@@ -13,7 +13,8 @@ from tabpet.analysis.formats import interval, number, p_value, percent, share, u
 from tabpet.analysis.names import MODELS, TASKS, encoding_name
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Part, Table, show, spread, under
-from tabpet.config import CONTROL_KINDS
+from tabpet.names import EncodingName
+from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
 SCOPES = (*TASKS, "all")
@@ -240,7 +241,7 @@ def learnable_table(results: Results) -> Table:
 def controls_table(results: Results) -> Table:
     """What encodings without structure gain through the same choice of alpha."""
     main = results.settings.main_encoding
-    kinds = [f"{main}-{kind}" for kind in CONTROL_KINDS]
+    kinds = [str(EncodingName(main, kind)) for kind in CONTROL_KINDS]
     cells = [
         (model, encoding)
         for model in results.models
@@ -288,7 +289,7 @@ def _duel(both: pd.DataFrame) -> dict[str, Any]:
 def oracle_table(results: Results) -> Table:
     """How much better a choice on the test set looks, for every model and encoding."""
     # A learnable encoding has one alpha, so nothing to choose.
-    cells = [cell for cell in _cells(results) if not cell[1].endswith("-learnable")]
+    cells = [cell for cell in _cells(results) if not EncodingName.parse(cell[1]).is_trained]
     if not cells:
         return Table.empty("oracle", "no transformer has an alpha to choose")
 

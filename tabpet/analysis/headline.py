@@ -11,8 +11,9 @@ import pandas as pd
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, PET, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.names import MODELS, TRANSFORMERS, TREES, encoding_name
 from tabpet.analysis.results import Results
+from tabpet.names import EncodingName, Method
 from tabpet.stats import (
     Answer,
     Comparison,
@@ -176,9 +177,10 @@ def _controls(results: Results, model: str) -> Iterator[Control]:
     main, scores = results.settings.main_encoding, results.scores
     planned = set(scores.loc[scores["model"] == model, "encoding"])
     for kind in NULL_KINDS:
-        if f"{main}-{kind}" not in planned:
+        control = str(EncodingName(main, kind))
+        if control not in planned:
             continue
-        both = results.paired(model, main, f"{main}-{kind}")
+        both = results.paired(model, main, control)
         yield Control(
             kind=kind,
             median=float(both["improvement_other"].median()),
@@ -348,7 +350,7 @@ def _tree_line(results: Results, model: str) -> str:
     """The main model with encodings against the tuned trees."""
     parts = []
     for tree in TREES:
-        both = scores_of_both(results, f"{model}{PET}", tree)
+        both = scores_of_both(results, str(Method(model, "pet")), tree)
         if len(both):
             wins = sum(
                 win_rate(str(task), rows["test"], rows["test_other"]).wins

@@ -1,26 +1,18 @@
 """Names that people read, and those of the tables; light, because the Snakefile imports it."""
 
-GRAPHS = {
-    "notears": "NOTEARS",
-    "lingam": "LiNGAM",
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "chow_liu": "Chow-Liu",
-    "pc": "PC",
-}
-MODELS = {
-    "ft_transformer": "FT-Transformer",
-    "saint": "SAINT",
-    "tab_transformer": "TabTransformer",
-    "xgboost": "XGBoost",
-    "catboost": "CatBoost",
-    "linear": "Linear",
-}
-TREES = ("xgboost", "catboost")
-TRANSFORMERS = ("ft_transformer", "saint", "tab_transformer")
+from tabpet.names import EncodingName, Method
+from tabpet.registry import GRAPHS as _GRAPHS
+from tabpet.registry import LEARNERS as _LEARNERS
+from tabpet.registry import MODELS as _MODELS
+from tabpet.registry import tuned_learners
+
+# Labels by key, in the order of tables and figures.
+GRAPHS = {key: graph.label for key, graph in _GRAPHS.entries.items()}
+MODELS = {key: entry.label for key, entry in {**_MODELS.entries, **_LEARNERS.entries}.items()}
+TRANSFORMERS = tuple(_MODELS.entries)
+TREES = tuple(tuned_learners())
 TASKS = {"classification": "Classification", "regression": "Regression"}
 METRICS = {"classification": "balanced accuracy", "regression": "RMSE"}
-PET = "+pet"
 # Tables of the analysis, under results/tables/.
 TABLES = {
     "main": "Main results",
@@ -41,25 +33,22 @@ TABLES = {
     "coverage": "Planned and finished runs",
 }
 # Methods of the main table, in the paper's order; then those that only this project has.
-METHODS = (
-    *TREES,
-    *(f"{model}{part}" for model in reversed(TRANSFORMERS) for part in ("", PET)),
-    "linear",
-    *(f"{model}-default" for model in TREES),
+METHODS = tuple(
+    map(
+        str,
+        (
+            *map(Method, TREES),
+            *(Method(model, kind) for model in reversed(TRANSFORMERS) for kind in ("", "pet")),
+            *(Method(learner) for learner in _LEARNERS.entries if learner not in TREES),
+            *(Method(learner, "default") for learner in TREES),
+        ),
+    )
 )
-SHORT = {
-    "xgboost": "XGB",
-    "catboost": "CatB",
-    "tab_transformer": "TabT",
-    "saint": "SAINT",
-    "ft_transformer": "FT",
-    "linear": "Linear",
-}
 
 
 def is_reference(method: str) -> bool:
     """Whether a method is a plain reference, which is shown and not ranked."""
-    return method == "linear" or method.endswith("-default")
+    return Method.parse(method).is_reference
 
 
 def table_files(folder: str) -> list[str]:
@@ -69,23 +58,14 @@ def table_files(folder: str) -> list[str]:
 
 def encoding_name(encoding: str) -> str:
     """`spearman-random` as "Spearman, random"."""
-    graph, _, kind = encoding.partition("-")
-    name = GRAPHS.get(graph, graph)
-    return f"{name}, {kind}" if kind else name
+    return EncodingName.parse(encoding).label
 
 
 def method_name(method: str) -> str:
     """`ft_transformer+pet` as "FT-Transformer+PET", `xgboost-default` as "XGBoost, default"."""
-    return _named(method, MODELS)
+    return Method.parse(method).label
 
 
 def method_short(method: str) -> str:
     """`ft_transformer+pet` as "FT+PET": for narrow columns."""
-    return _named(method, SHORT)
-
-
-def _named(method: str, names: dict[str, str]) -> str:
-    model, plus, _ = method.partition(PET)
-    model, dash, kind = model.partition("-")
-    name = names.get(model, model)
-    return f"{name}{'+PET' if plus else ''}{f', {kind}' if dash else ''}"
+    return Method.parse(method).short_label

@@ -22,11 +22,14 @@ from tabpet.analysis.formats import count, p_words, percent, percent_words, scor
 from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
-from tabpet.analysis.names import MODELS, PET, TASKS, TRANSFORMERS, encoding_name, is_reference
+from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
-from tabpet.plan import DEFAULT, TUNED
+from tabpet.names import Method
+from tabpet.registry import DEFAULT, TUNED
 
 # What the page's style sheet calls the colours of the figures, so that it can change them.
+# Of plot.LINES, as SVG has them.
+_DASHES = ("none", "8 4", "2 3", "8 3 2 3", "8 2 2 2 2 2", "2 2")
 _COLOURS = {
     plot.INK: "ink",
     plot.SOFT: "soft",
@@ -153,7 +156,7 @@ def result_rows(results: Results) -> pd.DataFrame:
         encoding=[encoding_name(encoding) for encoding in cells["encoding"]],
         note=list(map(results.graph_note, cells["dataset"], cells["encoding"])),
     )
-    models = methods["method"].str.removesuffix(f"-{DEFAULT}").str.removesuffix(PET)
+    models = methods["method"].map(lambda method: Method.parse(method).model)
     kinds = methods["method"].map(lambda method: DEFAULT if is_reference(method) else TUNED)
     learners = methods.rename(columns={"sd": "test_sd"}).assign(
         model=models.map(lambda model: MODELS.get(model, model)),
@@ -214,8 +217,8 @@ def _curve_panels(results: Results) -> list[dict[str, Any]]:
 
 def _curve_model(model: str) -> dict[str, str]:
     """A line of the legend of the curves."""
-    place = TRANSFORMERS.index(model)
-    dashes = {"-": "none", "--": "8 4", ":": "2 3"}[plot.LINES[place]]
+    place = TRANSFORMERS.index(model) % len(_DASHES)
+    dashes = _DASHES[place]
     return {"name": MODELS[model], "colour": _COLOURS[plot.SERIES[place]], "dashes": dashes}
 
 

@@ -12,7 +12,6 @@ from tabpet.analysis.names import (
     METHODS,
     METRICS,
     MODELS,
-    PET,
     TASKS,
     TREES,
     encoding_name,
@@ -21,6 +20,7 @@ from tabpet.analysis.names import (
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Part, Table, spread, under
+from tabpet.names import EncodingName, Method
 
 REFERENCE = Path(__file__).parent / "reference"
 OUR_NAMES = {
@@ -107,7 +107,7 @@ def _graph_cells() -> pd.DataFrame:
         std=frame["baseline_std"],
     )
     pet = shared.assign(
-        cell=base["cell"] + PET,
+        cell=[str(Method(cell, "pet")) for cell in base["cell"]],
         mean=frame["pet_mean"],
         std=frame["pet_std"],
         improvement_pct=frame["improvement_pct"],
@@ -119,7 +119,8 @@ def _learnable_cells() -> pd.DataFrame:
     """The learnable column alone: the other two are Spearman's of the graph methods."""
     frame = read_reference("learnable")
     frame = frame[frame["variant"] == "learnable"]
-    return _published(frame.assign(cell=f"{GRAPH_MODEL}/spearman-learnable{PET}"), "learnable")
+    cell = str(Method(f"{GRAPH_MODEL}/spearman-learnable", "pet"))
+    return _published(frame.assign(cell=cell), "learnable")
 
 
 def _published(frame: pd.DataFrame, table: str) -> pd.DataFrame:
@@ -149,7 +150,8 @@ def _our_cells(results: Results) -> pd.DataFrame:
     shared = ["dataset", "cell", "seeds", "splits"]
     base = named[shared].assign(test=named["base_test"], sd=named["base_sd"])
     chosen = ["test", "improvement", "oracle_test", "oracle_improvement"]
-    pet = named[[*shared, *chosen]].assign(cell=named["cell"] + PET, sd=named["test_sd"])
+    with_encodings = [str(Method(cell, "pet")) for cell in named["cell"]]
+    pet = named[[*shared, *chosen]].assign(cell=with_encodings, sd=named["test_sd"])
     trees = results.methods[results.methods["method"].isin(TREES)].rename(
         columns={"method": "cell"}
     )
@@ -181,7 +183,8 @@ def _cell_part(results: Results, data: pd.DataFrame, task: str) -> Part | None:
         return None
     columns = {
         cell: under(
-            method_short(cell), [HERE, PAPER, *([ORACLE] if cell.endswith(PET) else []), SIGN]
+            method_short(cell),
+            [HERE, PAPER, *([ORACLE] if Method.parse(cell).variant == "pet" else []), SIGN],
         )
         for cell in METHODS
         if cell in set(mine["cell"])
@@ -193,9 +196,10 @@ def _cell_part(results: Results, data: pd.DataFrame, task: str) -> Part | None:
 def _cell_label(table: str, cell: str) -> str:
     if table == "main":
         return method_name(cell)
-    model, _, encoding = cell.removesuffix(PET).partition("/")
-    kind = "+PET" if cell.endswith(PET) else "base"
+    method = Method.parse(cell)
+    model, _, encoding = method.model.partition("/")
+    kind = "+PET" if method.variant == "pet" else "base"
     if table == "learnable":
         kind = "learnable"
-        encoding = encoding.partition("-")[0]
+        encoding = EncodingName.parse(encoding).graph
     return f"{MODELS[model]}, {encoding_name(encoding)}, {kind}"

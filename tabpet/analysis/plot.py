@@ -11,8 +11,8 @@ import pandas as pd
 
 from tabpet.analysis.formats import tick
 from tabpet.analysis.results import Results
+from tabpet.encodings.figure import save_svg
 from tabpet.files import write_text
-from tabpet.graphs.figure import save_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, PET, TRANSFORMERS, is_reference
+from tabpet.analysis.names import METHODS, TRANSFORMERS, TREES, is_reference
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
-from tabpet.config import AnalysisSettings
-from tabpet.plan import DEFAULT, TUNED
+from tabpet.names import Method
+from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import read_runs
+from tabpet.settings import AnalysisSettings
 
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
@@ -188,7 +189,7 @@ def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -
         _learner_scores(scored_runs(scores)),
         plain.assign(method=cells["model"]),
         tab_pet.set_axis([*shared, "test", "sd", "oracle"], axis=1).assign(
-            method=cells["model"] + PET
+            method=[str(Method(model, "pet")) for model in cells["model"]]
         ),
     ]
     filled = [part for part in parts if len(part)]
@@ -203,8 +204,10 @@ def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:
     learners = runs[~runs["model"].isin(TRANSFORMERS) & runs["encoding"].isin([TUNED, DEFAULT])]
     if learners.empty:
         return pd.DataFrame(columns=METHOD_COLUMNS)
-    plain = (learners["encoding"] == DEFAULT) & (learners["model"] != "linear")
-    method = learners["model"].where(~plain, learners["model"] + f"-{DEFAULT}")
+    method = [
+        str(Method(model, "default" if encoding == DEFAULT and model in TREES else ""))
+        for model, encoding in zip(learners["model"], learners["encoding"], strict=True)
+    ]
     by_split = learners.assign(method=method).groupby(
         ["dataset", "task", "method", "split"], sort=False
     )

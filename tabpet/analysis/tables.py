@@ -27,17 +27,16 @@ from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import (
     GRAPHS,
     METRICS,
-    PET,
     TABLES,
     TASKS,
     TRANSFORMERS,
     is_reference,
     method_name,
-    method_short,
 )
 from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Part, Table, show, spread, under
+from tabpet.names import Method
 from tabpet.stats import (
     exclude_outliers,
     holm,
@@ -136,11 +135,11 @@ def _main_part(results: Results, task: str, data: pd.DataFrame) -> Part:
 
 
 def _main_columns(method: str) -> list[Column]:
-    model, plus, _ = method.partition(PET)
-    short = method_short(model)
-    if model not in TRANSFORMERS:
-        return [Column("test", "", short, score)]
-    if not plus:
+    parsed = Method.parse(method)
+    if parsed.model not in TRANSFORMERS:
+        return [Column("test", "", parsed.short_label, score)]
+    short = Method(parsed.model).short_label
+    if not parsed.variant:
         return [Column("test", short, "base", score)]
     return [Column("test", short, "+PET", score), Column(ORACLE, short, ORACLE, score)]
 
@@ -160,7 +159,7 @@ def _rank_texts(row: pd.Series) -> list[str]:
 def trees_table(results: Results) -> Table:
     """Transformers, without and with Tab-PET, against trees and plain references."""
     present = list(results.methods["method"].unique())
-    transformers = [m for m in present if m.removesuffix(PET) in TRANSFORMERS]
+    transformers = [m for m in present if Method.parse(m).model in TRANSFORMERS]
     opponents = [m for m in present if m not in transformers]
     if not transformers or not opponents:
         missing = "transformer" if not transformers else "tree learner or reference"

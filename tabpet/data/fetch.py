@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import FetchSettings
 from tabpet.data.card import Card, check_content, check_expectation, make_card
 from tabpet.data.readers import as_category, as_convention, read_table
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 RESERVED = ("part", "row")  # columns that prepare_split adds
 ADVICE = (

@@ -20,9 +20,9 @@ import pandas as pd
 import requests
 
 from tabpet import __version__
-from tabpet.config import FetchSettings
 from tabpet.data.readers import parse_arff, parse_parquet
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 DATABASE_IS_DOWN = "107"  # OpenML's code for a fault that passes
 PASSING_STATUS = (408, 429)  # of HTTP, beside 500 and above

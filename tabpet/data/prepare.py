@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from tabpet.config import PrepareSettings
 from tabpet.data.card import Card
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_json, write_parquet
+from tabpet.settings import PrepareSettings
 
 MISSING_LEVEL = "(missing)"
 PARTS = ("train", "val", "test")

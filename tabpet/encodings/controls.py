@@ -1,18 +1,30 @@
 """Controls of the same width as an encoding: no structure, broken structure, or trained."""
 
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tabpet.encodings.encoding import Encoding
 from tabpet.errors import TabpetError
+from tabpet.files import read_json
+from tabpet.names import EncodingName
+from tabpet.registry import CONTROLS, unknown
+from tabpet.seeds import derive_seed
 
-ControlKind = Literal["random", "shuffled", "learnable"]
-CONTROLS: tuple[ControlKind, ...] = ("random", "shuffled", "learnable")
+
+def load_encoding(name: EncodingName, seed: int, table: Path, info: Path) -> Encoding:
+    """An encoding from the files of its graph; controls are drawn anew for every seed."""
+    encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
+    if not np.isfinite(encoding.values).all():
+        raise TabpetError(f"{table} has missing or infinite values: encode the graph again.")
+    if name.control is None:
+        return encoding
+    return control(encoding, name.control, derive_seed(seed, "control"))
 
 
-def control(encoding: Encoding, kind: ControlKind, seed: int) -> Encoding:
+def control(encoding: Encoding, kind: str, seed: int) -> Encoding:
     """Build a control on an encoding; rows are drawn in the order of the features' names."""
     order = np.argsort(np.array(encoding.features, dtype=np.str_), kind="stable")
     rng = np.random.default_rng(seed)
@@ -29,7 +41,7 @@ def control(encoding: Encoding, kind: ControlKind, seed: int) -> Encoding:
         drawn = np.zeros_like(drawn)
         note = "learnable: zeros here, drawn and trained with the model"
     else:
-        raise TabpetError(f"control is {kind!r}; allowed are {', '.join(CONTROLS)}")
+        raise TabpetError(f"{unknown('control', kind, CONTROLS)}.")
     values = np.empty_like(drawn)
     values[order] = drawn
     settings = {**encoding.settings, "control": kind, "control_seed": seed}

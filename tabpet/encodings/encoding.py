@@ -18,6 +18,7 @@ from tabpet.graphs.laplacian import (
     laplacian_matrix,
     symmetric_weights,
 )
+from tabpet.registry import CONTROLS
 from tabpet.runs import GraphState
 
 FewNodes = Literal["lower", "repeat"]
@@ -47,6 +48,11 @@ class Encoding:
     def d_pe(self) -> int:
         """Width of the encoding."""
         return self.values.shape[1]
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether its values are weights of the model, and zeros here."""
+        return self.kind in CONTROLS and CONTROLS[self.kind].trained
 
     def to_frame(self) -> pd.DataFrame:
         """A row per feature: feature, pe_1 ... pe_{d_pe}."""
@@ -122,9 +128,9 @@ def encode(
     if not weights.any():
         used = (-1,) * len(used)
     by_node = np.zeros((len(weights), len(used)))
-    for column, one in enumerate(used):
-        if one >= 0:
-            by_node[:, column] = _standardise(vectors[:, one], clip)
+    for column, position in enumerate(used):
+        if position >= 0:
+            by_node[:, column] = _standardise(vectors[:, position], clip)
     values = _average_by_feature(by_node, graph.feature_of[order], len(graph.features))
     notes += _describe_values(graph, by_node, values)
     state, reason = _describe_state(graph)

@@ -4,12 +4,13 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from tabpet.config import EncodingSettings, NodeSettings
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split
 from tabpet.encodings.encoding import encode
 from tabpet.files import write_json, write_parquet
-from tabpet.graphs import Graph, estimate_graph
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.graphs.graph import Graph
+from tabpet.settings import EncodingSettings, NodeSettings
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def write_encoding(
     graph: Graph, dataset: str, settings: EncodingSettings, table: Path, info: Path, figure: Path
 ) -> None:
     """Turn a graph into positional encodings of the features, and draw both."""
-    from tabpet.graphs.figure import plot_graph, save_svg
+    from tabpet.encodings.figure import plot_graph, save_svg
 
     encoding = encode(graph, **settings.model_dump())
     logger.info("%s: k = %d, width %d", graph.method, encoding.k, encoding.d_pe)

@@ -21,14 +21,14 @@ def eigenpairs(weights: np.ndarray, kind: LaplacianKind) -> tuple[np.ndarray, np
     tolerance = _SAME_EIGENVALUE * float(np.abs(values).max(initial=0.0))
     start = 0
     while start < len(values):
-        end = start + 1
-        while end < len(values) and values[end] - values[end - 1] <= tolerance:
-            end += 1
-        space = vectors[:, start:end]
+        stop = start + 1
+        while stop < len(values) and values[stop] - values[stop - 1] <= tolerance:
+            stop += 1
+        space = vectors[:, start:stop]
         starters = _null_space(weights, kind) if start == 0 else np.zeros((len(values), 0))
-        if end - start > 1 or starters.shape[1]:
-            vectors[:, start:end] = _fixed_basis(space, starters)
-        start = end
+        if stop - start > 1 or starters.shape[1]:
+            vectors[:, start:stop] = _fixed_basis(space, starters)
+        start = stop
     return np.maximum(values, 0.0), vectors * _signs(vectors)
 
 

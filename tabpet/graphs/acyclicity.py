@@ -2,11 +2,12 @@
 gradient, and tests on the edges themselves."""
 
 import numpy as np
-from scipy.linalg import expm
 
 
 def acyclicity(weights: np.ndarray) -> tuple[float, np.ndarray]:
     """Return h(W) and its gradient, (d, d), for weights with a zero diagonal."""
+    from scipy.linalg import expm
+
     exponential = expm(weights * weights)
     return float(np.trace(exponential)) - len(weights), exponential.T * weights * 2
 

@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from tabpet.models.weights import Members
 
 Bias = Literal["uniform", "zero", "none"]
-FFN_FACTOR = 4  # hidden width of a gated feed-forward part, as a multiple of its width
+FFN_FACTOR = 4  # hidden width of a gated feed-forward network, as a multiple of its width
 _WEIGHTS_KEPT = 2**26  # attention weights of a layer and all members, kept for the backward pass
 _WEIGHTS_AT_ONCE = 2**20  # attention weights between tokens and a context, of all members
 
@@ -128,8 +128,8 @@ class Attention(nn.Module):
         weights = (n_context + 1) * keys.shape[:3].numel()  # of one token in all sequences
         mixed = []
         # Only so many tokens at once: memory is bounded, however large the context.
-        for part in self.qkv(x).split(max(1, _WEIGHTS_AT_ONCE // weights), dim=2):
-            query, key, value = self._by_head(part)
+        for chunk in self.qkv(x).split(max(1, _WEIGHTS_AT_ONCE // weights), dim=2):
+            query, key, value = self._by_head(chunk)
             query = query * self.head_width**-0.5
             own_score = (query * key).sum(dim=-1, keepdim=True)
             scores = torch.cat([query @ keys.mT, own_score], dim=-1)
@@ -178,7 +178,7 @@ def _fused_attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Ten
 
 
 class GatedFeedForward(nn.Module):
-    """Feed-forward part of SAINT and TabTransformer: Linear, GEGLU, dropout, Linear."""
+    """Feed-forward network of SAINT and TabTransformer: Linear, GEGLU, dropout, Linear."""
 
     def __init__(self, members: Members, width: int, *, dropout: float) -> None:
         super().__init__()

@@ -17,12 +17,12 @@ class Layout:
     @classmethod
     def of(cls, info: SplitInfo) -> "Layout":
         """The layout of a prepared split."""
-        categorical = [one for one in info.features if one.kind == "categorical"]
+        categorical = [feature for feature in info.features if feature.kind == "categorical"]
         classes = info.target.classes
         return cls(
-            numeric=tuple(one.name for one in info.features if one.kind == "numeric"),
-            categorical=tuple(one.name for one in categorical),
-            cardinalities=tuple(one.unseen + 1 for one in categorical),
+            numeric=tuple(feature.name for feature in info.features if feature.kind == "numeric"),
+            categorical=tuple(feature.name for feature in categorical),
+            cardinalities=tuple(feature.unseen + 1 for feature in categorical),
             n_outputs=1 if classes is None else len(classes),
         )
 

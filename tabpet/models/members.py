@@ -33,7 +33,7 @@ class MemberModel(nn.Module, ABC):
 
     def n_parameters(self) -> int:
         """Trainable numbers of one member."""
-        return sum(one[0].numel() for one in self.parameters())
+        return sum(parameter[0].numel() for parameter in self.parameters())
 
     @abstractmethod
     def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:

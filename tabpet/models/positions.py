@@ -53,7 +53,7 @@ class Positions(nn.Module):
             self.register_buffer("alphas", scale)
         self.member_buffers = ("active",) if learn_alpha else ("alphas",)
         d_pe = values.shape[1]
-        if encoding is not None and encoding.kind == "learnable":
+        if encoding is not None and encoding.is_trained:
             self.table = _draw_table(members, features, d_pe)
         else:
             self.register_buffer("table", values)

@@ -10,25 +10,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
-from tabpet.config import ModelName, TrainingSettings
+from tabpet.clock import Clock
 from tabpet.data.prepare import Split
-from tabpet.encodings import Encoding, control
+from tabpet.encodings import Encoding, load_encoding
 from tabpet.errors import TabpetError
-from tabpet.files import read_json
 from tabpet.interrupt import Interrupt
-from tabpet.models import Architecture, Layout, build_model, unusable_reason
-from tabpet.plan import member_alphas, split_encoding_name
+from tabpet.models.build import build_model, unusable_reason
+from tabpet.models.layout import Layout
+from tabpet.names import EncodingName
+from tabpet.plan import Cell, member_alphas
+from tabpet.registry import MODELS
 from tabpet.runs import Run, Status, is_out_of_memory, is_transient, score, used_versions
+from tabpet.seeds import Stream, derive_seed
+from tabpet.settings import TrainingSettings
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
 from tabpet.training.files import CellResult, Journal
 from tabpet.training.memory import bounded_memory
-from tabpet.training.progress import Clock, LogProgress, Progress
-from tabpet.training.seeds import Stream, derive_seed
+from tabpet.training.progress import LogProgress, Progress
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
@@ -38,33 +40,17 @@ _NO_EFFECT = {*TrainingSettings.ASIDE, "keep_predictions"}
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What is trained: names as they stand in the path of the run, and the settings."""
+class TrainingCell(Cell):
+    """A cell of a transformer, with the settings that it is trained with."""
 
-    dataset: str
-    split: int
-    model: ModelName
-    encoding: str  # a graph's name, or `<graph>-<control>`
-    seed: int
     alphas: tuple[float, ...]
-    batch_size: int | None  # None: SAINT's, by the number of features
-    model_settings: Architecture
+    batch_size: int | None  # None: the model's own, by the number of features
+    model_settings: Any
     training: TrainingSettings
 
 
-def load_encoding(cell: Cell, table: Path, info: Path) -> Encoding:
-    """The cell's encoding from the files of its graph; controls are drawn anew for every seed."""
-    encoding = Encoding.from_frame(pd.read_parquet(table), read_json(info))
-    if not np.isfinite(encoding.values).all():
-        raise TabpetError(f"{table} has missing or infinite values: encode the graph again.")
-    _, kind = split_encoding_name(cell.encoding)
-    if kind is None:
-        return encoding
-    return control(encoding, kind, derive_seed(cell.seed, "control"))  # type: ignore[arg-type]
-
-
 def run_cell(
-    cell: Cell,
+    cell: TrainingCell,
     split: Split,
     encoding_files: tuple[Path, Path],
     *,
@@ -109,7 +95,7 @@ def run_cell(
     )
     done = CellResult([])
     try:
-        encoding = load_encoding(cell, *encoding_files)
+        encoding = load_encoding(EncodingName.parse(cell.encoding), cell.seed, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
         done = journal.load(provenance)  # which may have further alphas, of earlier grids
         missing = _missing(alphas, done)
@@ -140,7 +126,7 @@ def run_cell(
 
 
 def lost_cell(
-    cell: Cell,
+    cell: TrainingCell,
     task: str,
     journal: Journal,
     provenance: dict[str, Any],
@@ -151,8 +137,7 @@ def lost_cell(
     the rest is not there."""
     alphas = member_alphas(cell.encoding, cell.alphas)
     done = journal.load(provenance).of_alphas(alphas)
-    place = (cell.dataset, cell.split, cell.model, cell.encoding, cell.seed)
-    row = Run(*place, task=task, status=status, reason=reason, provenance=provenance)
+    row = Run(**cell.identity, task=task, status=status, reason=reason, provenance=provenance)
     return done.joined_with(_untrained(_missing(alphas, done), row))
 
 
@@ -170,11 +155,6 @@ def _missing(alphas: Sequence[float], done: CellResult) -> tuple[float, ...]:
     return tuple(alpha for alpha in alphas if alpha not in have)
 
 
-def saint_batch_size(n_features: int) -> int:
-    """Rows per step of SAINT when the catalog gives none (paper, appendix F.2)."""
-    return 256 if n_features <= 100 else 64
-
-
 @dataclass(frozen=True)
 class _Watch:
     """What goes along with training and does not change it."""
@@ -187,7 +167,7 @@ class _Watch:
 
 
 def _train(
-    cell: Cell,
+    cell: TrainingCell,
     alphas: tuple[float, ...],
     split: Split,
     encoding: Encoding,
@@ -227,7 +207,7 @@ def _train(
         ),
         table=table,
         settings=training,
-        batch_size=cell.batch_size or saint_batch_size(len(layout.features)),
+        batch_size=cell.batch_size or MODELS.find(cell.model).batch_size(len(layout.features)),
         seed=cell.seed,
         device=device,
         clock=watch.clock,
@@ -279,7 +259,7 @@ def describe_run(run: Run) -> str:
     return ", ".join([*words, *filter(None, [run.reason])])
 
 
-def _fingerprint(cell: Cell, table: Table, encoding: Encoding, row: Run) -> str:
+def _fingerprint(cell: TrainingCell, table: Table, encoding: Encoding, row: Run) -> str:
     """The key of all that the result of training depends on."""
     facts: dict[str, Any] = {
         "cell": [cell.dataset, cell.split, cell.model, cell.encoding, cell.seed, cell.batch_size],

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from tabpet.clock import Clock
 from tabpet.errors import TabpetError
 from tabpet.files import replacing
-from tabpet.training.progress import Clock
 from tabpet.training.table import Table
 
 logger = logging.getLogger(__name__)

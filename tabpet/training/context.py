@@ -2,8 +2,8 @@
 
 import torch
 
-from tabpet.models import Context
-from tabpet.training.seeds import derive_seed
+from tabpet.models.context import Context
+from tabpet.seeds import derive_seed
 from tabpet.training.table import Part
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils import deterministic
 
-from tabpet.config import TrainingSettings
 from tabpet.errors import TabpetError
 from tabpet.gpus import given_gpu
+from tabpet.settings import TrainingSettings
 
 logger = logging.getLogger(__name__)
 

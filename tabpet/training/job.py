@@ -6,11 +6,12 @@ from typing import Any
 import torch
 
 from tabpet.cells import Attempt
-from tabpet.config import ModelSettings, TrainingSettings
 from tabpet.data.prepare import Split
-from tabpet.plan import RunCell
+from tabpet.plan import Cell
+from tabpet.registry import MODELS
 from tabpet.runs import Status, make_provenance
-from tabpet.training.cell import Cell, lost_cell, run_cell
+from tabpet.settings import TrainingSettings
+from tabpet.training.cell import TrainingCell, lost_cell, run_cell
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.files import Journal, checkpoint_path, write_cell
 from tabpet.training.memory import keep_freed_memory
@@ -27,7 +28,7 @@ class TrainingJob:
     threads: int
     memory_mb: int
 
-    def train(self, place: RunCell, attempt: Attempt) -> None:
+    def train(self, place: Cell, attempt: Attempt) -> None:
         """Train a cell and write its files; what an earlier job left is gone on from."""
         torch.set_num_threads(self.threads)
         keep_freed_memory()
@@ -46,7 +47,7 @@ class TrainingJob:
         write_cell(result, place.run)
         checkpoint.delete_groups()
 
-    def lose(self, place: RunCell, status: Status, reason: str) -> None:
+    def lose(self, place: Cell, status: Status, reason: str) -> None:
         """Write the rows of a cell that can't do so itself any more."""
         cell, journal = self._cell(place), Journal(place.journal)
         task = self._split(place).info.task
@@ -54,8 +55,8 @@ class TrainingJob:
             lost_cell(cell, task, journal, self._provenance(place), status, reason), place.run
         )
 
-    def _cell(self, place: RunCell) -> Cell:
-        models = ModelSettings.model_validate({place.model: self.settings["model"]})
+    def _cell(self, place: Cell) -> TrainingCell:
+        model = MODELS.find(place.model).settings
         training = TrainingSettings.model_validate(
             {
                 **self.settings["training"],
@@ -63,21 +64,21 @@ class TrainingJob:
                 "device": self.aside.device,
             }
         )
-        return Cell(
+        return TrainingCell(
             **place.identity,
             alphas=self.alphas,
             batch_size=self.settings["batch_size"],
-            model_settings=getattr(models, place.model),
+            model_settings=model.model_validate(self.settings["model"]),
             training=training,
         )
 
-    def _split(self, place: RunCell) -> Split:
+    def _split(self, place: Cell) -> Split:
         return Split.load(place.inputs["split"], place.inputs["split info"])
 
-    def _provenance(self, place: RunCell) -> dict[str, Any]:
+    def _provenance(self, place: Cell) -> dict[str, Any]:
         return make_provenance(self.settings, place.inputs)
 
-    def _checkpoint(self, place: RunCell) -> Checkpoint:
+    def _checkpoint(self, place: Cell) -> Checkpoint:
         """Saved now and then if the settings say so, and in any case when the job must end."""
         path = checkpoint_path(place.journal)
         seconds = self.aside.checkpoint_seconds

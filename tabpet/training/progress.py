@@ -1,43 +1,14 @@
-"""What can be seen of a running job: the clock, and a line now and then in its log."""
+"""What can be seen of a running job: a line now and then in its log."""
 
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tabpet.runs import METRICS
 
 logger = logging.getLogger(__name__)
 _SECONDS_BETWEEN_LINES = 10.0
-
-
-@dataclass
-class Clock:
-    """Seconds of a job, those before an interruption included, and how many it may take."""
-
-    limit: float | None = None
-    before: float = 0.0
-    _started: float = field(default_factory=time.monotonic)
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds spent on the job so far."""
-        return self.before + time.monotonic() - self._started
-
-    @property
-    def left(self) -> float:
-        """Seconds until the end, not below 0; infinite without a limit."""
-        return float("inf") if self.limit is None else max(0.0, self.limit - self.elapsed)
-
-    @property
-    def over(self) -> bool:
-        """Whether the time has run out."""
-        return self.left == 0
-
-    def resume(self, elapsed: float) -> None:
-        """Count the seconds of an interrupted job, unless they are counted already."""
-        if elapsed > self.before:
-            self.before = elapsed
 
 
 @dataclass(frozen=True)

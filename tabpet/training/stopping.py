@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tabpet.config import TrainingSettings
+from tabpet.settings import TrainingSettings
 
 # NOTE[PAPER]: the text has one min_delta of 1e-6; balanced accuracy has at least this one.
 _LEAST_ACCURACY_DELTA = 1e-4

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tabpet.config import TrainingSettings
 from tabpet.data.prepare import PARTS, Split
 from tabpet.models.layout import Layout
+from tabpet.settings import TrainingSettings
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,18 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from tabpet.config import TrainingSettings
+from tabpet.clock import Clock
 from tabpet.interrupt import Interrupt, Interrupted
-from tabpet.models import Context, MemberModel
+from tabpet.models.context import Context
+from tabpet.models.members import MemberModel
 from tabpet.runs import Status, is_out_of_memory, score
+from tabpet.seeds import derive_seed
+from tabpet.settings import TrainingSettings
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.context import draw_context
 from tabpet.training.device import random_state, restore_random_state
 from tabpet.training.memory import release_memory
-from tabpet.training.progress import Clock, LogProgress, Progress, Snapshot
-from tabpet.training.seeds import derive_seed
+from tabpet.training.progress import LogProgress, Progress, Snapshot
 from tabpet.training.stopping import EarlyStopping
 from tabpet.training.table import Part, Table
 

@@ -14,17 +14,18 @@ import optuna
 import pandas as pd
 from optuna.trial import FrozenTrial, TrialState
 
-from tabpet.config import TreeSettings
+from tabpet.clock import Clock
 from tabpet.data.prepare import Split
+from tabpet.entries import Learner
 from tabpet.errors import TabpetError
-from tabpet.graphs.budget import Budget
 from tabpet.interrupt import Interrupt, Interrupted
-from tabpet.plan import TUNED
+from tabpet.registry import LEARNERS, TUNED
 from tabpet.runs import METRICS, Run, is_transient, used_versions
+from tabpet.settings import FIT_SETTINGS, TreeSettings
+from tabpet.trees.fitting import Fit, Fitter, build_fitter
 from tabpet.trees.journal import Direction, open_journal
-from tabpet.trees.learners import Fit, Learner, build_learner
-from tabpet.trees.rows import failure_reason, failure_status, start_row
-from tabpet.trees.space import FIXED, SPACES, suggest
+from tabpet.trees.runs import failure_reason, failure_status, start_run
+from tabpet.trees.space import suggest
 from tabpet.trees.table import Table
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class Objective:
 
     def _rank(self, trial: "pd.Series[Any]") -> tuple[float, ...]:
         values = [sign * float(f"{trial[name]:.{_TIE_DIGITS}g}") for name, sign in self.order]
-        return (*values, trial["rounds"])
+        return (*values, _known_rounds(trial["rounds"]) or 0)
 
 
 @dataclass(frozen=True)
@@ -105,43 +106,46 @@ def tune_trees(
     search that is asked to end does so within its trial and raises `Interrupted`.
     """
     interrupt = interrupt or Interrupt()
-    row = start_row(split, name, TUNED, seed, settings.device, [name, "optuna"], provenance)
+    learner = LEARNERS.find(name)
+    packages = [*learner.needs, "optuna"]
+    make_run = start_run(split, name, TUNED, seed, settings.device, packages, provenance)
     try:
-        learner = build_learner(name, Table.from_split(split), settings, seed, threads)
+        fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)
     except TabpetError:
         raise
     except Exception as error:  # a table that a library refuses is a row that says so
         if retries_left and is_transient(error):
             raise
         logger.exception("%s refuses the table", name)
-        refused = row(status=failure_status(error), reason=failure_reason(error))
+        refused = make_run(status=failure_status(error), reason=failure_reason(error))
         return refused, tabulate_trials([])
     key = make_key(split, name, seed, settings)
     objective = Objective.of(split.info.task, settings.objective)
     with open_journal(journal, key, objective.direction) as study:
-        search = Search(study, learner, name, seed, settings, objective, interrupt, retries_left)
+        search = Search(study, fitter, learner, seed, settings, objective, interrupt, retries_left)
         cut = search.run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
     trials = tabulate_trials(finished[: settings.trials])
     ended = interrupt.reason if interrupt.time_is_over else ""
     if not ended and settings.max_seconds:
         ended = f"the time ({settings.max_seconds:g} s) was over"
-    return _choose(row, trials, cut, settings.trials, objective, ended), trials
+    return _choose(make_run, trials, cut, settings.trials, objective, ended), trials
 
 
 def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
     """A digest of all that decides a trial; how many there are and how long is no part of it."""
-    ignored = {"trials", "max_seconds"} | ({"od_pval"} if name == "xgboost" else set())
+    learner = LEARNERS.find(name)
+    ignored = {"trials", "max_seconds"} | (FIT_SETTINGS - learner.reads)
     rows = pd.util.hash_pandas_object(split.frame, index=False)
     facts = {
         "rows": hashlib.sha256(rows.to_numpy().tobytes()).hexdigest(),
         "info": split.info.model_dump(mode="json"),
         "learner": name,
-        "space": {parameter: asdict(where) for parameter, where in SPACES[name].items()},
-        "fixed": FIXED[name],
+        "space": {parameter: asdict(where) for parameter, where in learner.space.items()},
+        "fixed": dict(learner.fixed),
         "seed": seed,
         "settings": settings.model_dump(mode="json", exclude=ignored),
-        "versions": used_versions(name, "optuna", "numpy"),
+        "versions": used_versions(*learner.needs, "optuna", "numpy"),
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -152,8 +156,8 @@ class Search:
     def __init__(
         self,
         study: optuna.Study,
+        fitter: Fitter,
         learner: Learner,
-        name: str,
         seed: int,
         settings: TreeSettings,
         objective: Objective,
@@ -161,13 +165,12 @@ class Search:
         retries_left: int = 0,
     ) -> None:
         self._interrupt, self._retries_left = interrupt, retries_left
-        self._study, self._learner, self._name, self._seed = study, learner, name, seed
+        self._study, self._fitter, self._learner, self._seed = study, fitter, learner, seed
         self._settings, self._objective = settings, objective
         study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
         used = sum(trial.user_attrs["seconds"] for trial in study.get_trials())
-        limit = settings.max_seconds
         # What earlier jobs of the search spent on finished trials counts.
-        self._budget = Budget(None if limit is None else max(0.0, limit - used))
+        self._clock = Clock(settings.max_seconds, before=used)
 
     def run(self) -> Cut | None:
         """Run trials; the first one begins even without time, so that there is something to score.
@@ -188,7 +191,7 @@ class Search:
 
     @property
     def _time_is_over(self) -> bool:
-        return self._budget.left == 0 or self._interrupt.time_is_over
+        return self._clock.over or self._interrupt.time_is_over
 
     def _run_trial(self, number: int) -> Cut | None:
         """Run one trial and record it, unless the time ends it."""
@@ -196,13 +199,13 @@ class Search:
         state = np.random.SeedSequence([self._seed, number]).generate_state(1)
         self._study.sampler = optuna.samplers.TPESampler(seed=int(state[0]))
         trial = self._study.ask()
-        parameters = suggest(trial, self._name)
+        parameters = suggest(trial, self._learner.space)
         pruned_trial = trial if self._settings.prune else None
-        watch = _Watch(self._budget, self._interrupt, pruned_trial, self._study.direction)
+        watch = _Watch(self._clock, self._interrupt, pruned_trial, self._study.direction)
         trial.set_user_attr("parameters", parameters)
         started = time.monotonic()
         try:
-            fit = self._learner.fit({**FIXED[self._name], **parameters}, watch)
+            fit = self._fitter.fit({**self._learner.fixed, **parameters}, watch)
         except Exception as error:  # a failed trial is recorded as one, and the search goes on
             if self._retries_left and is_transient(error):
                 raise
@@ -232,8 +235,7 @@ class Search:
         left = float(np.mean(seconds)) * (self._settings.trials - done)
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         best = f"{self._study.best_trial.value:.5g}" if complete else "none"
-        if self._budget.left is not None:
-            left = min(left, self._budget.left)
+        left = min(left, self._clock.left)
         fit = last.user_attrs.get("fit")
         value = f"{fit[self._objective.column]:.5g}" if fit else "none"
         logger.info(
@@ -248,12 +250,12 @@ class _Watch:
 
     def __init__(
         self,
-        budget: Budget,
+        clock: Clock,
         interrupt: Interrupt,
         pruned_trial: optuna.Trial | None,
         direction: optuna.study.StudyDirection,
     ) -> None:
-        self._budget, self._interrupt, self._trial = budget, interrupt, pruned_trial
+        self._clock, self._interrupt, self._trial = clock, interrupt, pruned_trial
         # The pruner compares in the direction of the objective.
         self._sign = -1 if direction == optuna.study.StudyDirection.MAXIMIZE else 1
         self.out_of_time = self.pruned = False
@@ -261,12 +263,17 @@ class _Watch:
     def __call__(self, rounds: int, error: float) -> bool:
         if self._interrupt.must_stop:
             return True
-        if self._budget.left == 0 or self._interrupt.time_is_over:
+        if self._clock.over or self._interrupt.time_is_over:
             self.out_of_time = True
         elif self._trial is not None and rounds % _REPORT_EVERY == 0:
             self._trial.report(self._sign * error, rounds)
             self.pruned = self._trial.should_prune()
         return self.out_of_time or self.pruned
+
+
+def _known_rounds(rounds: Any) -> int | None:
+    """Rounds of a trial; None for a learner that has none."""
+    return None if rounds is pd.NA else int(rounds)
 
 
 def tabulate_trials(trials: list[FrozenTrial]) -> pd.DataFrame:
@@ -292,7 +299,7 @@ def tabulate_trials(trials: list[FrozenTrial]) -> pd.DataFrame:
 
 
 def _choose(
-    row: Callable[..., Run],
+    make_run: Callable[..., Run],
     trials: pd.DataFrame,
     cut: Cut | None,
     wanted: int,
@@ -308,18 +315,18 @@ def _choose(
     if not finished.empty:
         best = objective.find_best(finished)
         complete = len(trials) == wanted
-        return row(
+        return make_run(
             seconds=spent,
             val_score=float(best["val_score"]),
             test_score=float(best["test_score"]),
-            best_epoch=int(best["rounds"]),
-            epochs=int(best["trained"]),
+            best_epoch=_known_rounds(best["rounds"]),
+            epochs=_known_rounds(best["trained"]),
             parameters=json.loads(str(best["parameters"])),
             status="ok" if complete else "timeout",
             reason=None if complete else f"{ended} after {len(trials)} of {wanted} trials",
         )
     if cut is not None:
-        return row(
+        return make_run(
             seconds=spent,
             val_score=cut.fit.val_score,
             test_score=cut.fit.test_score,
@@ -331,4 +338,4 @@ def _choose(
         )
     last = trials.iloc[-1]
     tried = f"{len(trials)} of {wanted} trials were run and all failed"
-    return row(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")
+    return make_run(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")

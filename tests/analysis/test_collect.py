@@ -9,17 +9,14 @@ from tabpet.analysis.collect import collect_runs, join_scores, read_run_file
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.results import Results
 from tabpet.catalog import CatalogRow
-from tabpet.config import (
-    FTTransformerSettings,
-    SaintSettings,
-    Settings,
-    TabTransformerSettings,
-    TrainingSettings,
-)
 from tabpet.errors import TabpetError
 from tabpet.files import write_json, write_parquet, write_text
-from tabpet.plan import RunCell, input_settings, planned_cells, run_settings
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.saint import SaintSettings
+from tabpet.models.tab_transformer import TabTransformerSettings
+from tabpet.plan import Cell, input_settings, planned_cells, run_settings
 from tabpet.runs import Run, make_provenance, read_runs, runs_frame, write_runs
+from tabpet.settings import Settings, TrainingSettings
 
 WINE = CatalogRow(name="wine", path="wine.csv", task="classification", target="y")
 CONFIG = {
@@ -37,7 +34,7 @@ def settings_of(**changes) -> Settings:
     return Settings.model_validate({**CONFIG, **changes})
 
 
-def write_run(cell: RunCell, folder: Path, settings: Settings, alphas=(0.0, 1.0)) -> None:
+def write_run(cell: Cell, folder: Path, settings: Settings, alphas=(0.0, 1.0)) -> None:
     """A run file as a job would write it."""
     wanted = run_settings(settings, WINE, cell.model, cell.encoding)
     inputs = {name: folder / path for name, path in cell.inputs.items()}
@@ -80,7 +77,7 @@ def test_a_planned_run_without_a_file_is_a_row_that_says_why(folder):
         write_text(text, folder / f"results/logs/{rule}/{name}.log")
 
     # Everything before training is there; training has left a traceback.
-    for stage in RunCell("wine", 42, "saint", "spearman", 2).stages[:-1]:
+    for stage in Cell("wine", 42, "saint", "spearman", 2).stages[:-1]:
         write_text("there", folder / stage.output)
     log(
         "train_transformer",
@@ -112,7 +109,7 @@ def test_results_load_from_files(folder, tmp_path):
 
 
 def test_a_file_in_the_wrong_place_is_refused(folder):
-    right = folder / RunCell("wine", 42, "saint", "spearman", 1).run
+    right = folder / Cell("wine", 42, "saint", "spearman", 1).run
     wrong = right.with_name("seed3.parquet")
     wrong.write_bytes(right.read_bytes())
     with pytest.raises(TabpetError, match=r"seed3.*should hold seed 3, but holds 1\."):
@@ -120,24 +117,24 @@ def test_a_file_in_the_wrong_place_is_refused(folder):
 
 
 def test_a_broken_file_is_a_row_that_names_it(folder):
-    (folder / RunCell("wine", 42, "saint", "spearman", 1).run).write_bytes(b"PAR1 and then nothing")
+    (folder / Cell("wine", 42, "saint", "spearman", 1).run).write_bytes(b"PAR1 and then nothing")
     status, reason = outcomes(folder)["saint", 1]
     assert status == "error" and "seed1.parquet can't be read" in reason and "Delete it" in reason
     assert outcomes(folder)["xgboost", 1][0] == "ok"
 
 
 def test_an_alpha_twice_is_refused(folder):
-    cell = RunCell("wine", 42, "saint", "spearman", 1)
+    cell = Cell("wine", 42, "saint", "spearman", 1)
     write_run(cell, folder, settings_of(), alphas=(0.0, 0.0))
     with pytest.raises(TabpetError, match="alpha twice"):
         read_run_file(folder / cell.run)
 
 
 def test_only_run_files_name_a_cell():
-    cell = RunCell.parse("results/runs/kr-vs-kp/split7/saint/spearman-random/seed3.parquet")
-    assert cell == RunCell("kr-vs-kp", 7, "saint", "spearman-random", 3)
+    cell = Cell.parse("results/runs/kr-vs-kp/split7/saint/spearman-random/seed3.parquet")
+    assert cell == Cell("kr-vs-kp", 7, "saint", "spearman-random", 3)
     with pytest.raises(TabpetError, match="is not a run file"):
-        RunCell.parse("results/runs/wine/split7/saint/spearman/seed3.curves.parquet")
+        Cell.parse("results/runs/wine/split7/saint/spearman/seed3.curves.parquet")
 
 
 def outcomes(folder, **changes) -> dict[tuple[str, int], tuple[str, str]]:
@@ -156,7 +153,7 @@ def test_runs_of_other_settings_are_left_out_and_listed(folder):
 
 
 def test_runs_of_other_inputs_are_left_out_and_one_that_is_gone_is_not_compared(folder):
-    encoding = RunCell("wine", 42, "saint", "spearman", 1).inputs["encoding"]
+    encoding = Cell("wine", 42, "saint", "spearman", 1).inputs["encoding"]
     write_text("another encoding", folder / encoding)
     assert "made from another encoding" in outcomes(folder)["saint", 1][1]
     assert outcomes(folder)["xgboost", 1][0] == "ok"
@@ -181,14 +178,14 @@ def test_runs_from_inputs_of_other_settings_are_left_out(folder, change, models)
 
 
 def test_a_run_without_a_record_of_its_settings_is_left_out(folder):
-    cell = RunCell("wine", 42, "xgboost", "tuned", 1)
+    cell = Cell("wine", 42, "xgboost", "tuned", 1)
     scores = {"task": "classification", "val_score": 0.5, "test_score": 0.5}
     write_runs([Run(**cell.identity, **scores)], folder / cell.run)
     assert "no record of the settings" in outcomes(folder)["xgboost", 1][1]
 
 
 def test_removed_alphas_are_not_collected_and_added_ones_are_said_to_be_missing(folder):
-    cell = RunCell("wine", 42, "saint", "spearman", 1)
+    cell = Cell("wine", 42, "saint", "spearman", 1)
     write_run(cell, folder, settings_of(), alphas=(0.0, 0.5, 1.0))
     first = collect(folder)
     assert first[(first["model"] == "saint") & (first["seed"] == 1)]["alpha"].tolist() == [0.0, 1.0]

@@ -4,8 +4,8 @@ import pytest
 
 from tabpet.analysis.headline import headline, listed, scores_of_both
 from tabpet.analysis.results import Results
-from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
+from tabpet.settings import AnalysisSettings
 from tests.analysis import grid
 
 SPACE = "\N{NO-BREAK SPACE}"

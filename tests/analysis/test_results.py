@@ -3,8 +3,8 @@
 import pytest
 
 from tabpet.analysis.results import Results
-from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
+from tabpet.settings import AnalysisSettings
 from tests.analysis.grid import abbreviations, broken_runs, full_results
 
 

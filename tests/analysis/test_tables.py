@@ -27,8 +27,8 @@ from tabpet.analysis.tables import (
     trees_table,
     write_tables,
 )
-from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
+from tabpet.settings import AnalysisSettings
 from tests.analysis.grid import (
     abbreviations,
     broken_runs,

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from tabpet.catalog import CatalogRow, read_catalogs
-from tabpet.config import FetchSettings
 from tabpet.data.card import table_hash
 from tabpet.data.fetch import fetch_dataset
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 CATALOG = read_catalogs([Path(__file__).parents[2] / "datasets.csv"])
 # One table in three formats. ARFF declares levels in an order of its own and has no whole numbers,

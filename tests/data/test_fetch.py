@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import FetchSettings
 from tabpet.data.fetch import fetch_dataset
+from tabpet.settings import FetchSettings
 
 
 def write(tmp_path, frame: pd.DataFrame):

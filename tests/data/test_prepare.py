@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import PrepareSettings
 from tabpet.data.card import make_card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import MISSING_LEVEL, PARTS, Split, assign_parts, prepare_split
 from tabpet.errors import TabpetError
+from tabpet.settings import PrepareSettings
 
 DEFAULTS = PrepareSettings()
 

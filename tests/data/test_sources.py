@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from tabpet.catalog import read_catalogs
-from tabpet.config import FetchSettings
 from tabpet.data.bundled import LINES, play_tic_tac_toe
 from tabpet.data.fetch import fetch_dataset
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
+from tabpet.settings import FetchSettings
 
 CATALOG = read_catalogs([Path(__file__).parents[2] / "datasets.csv"])
 DEMO = [row for row in CATALOG.values() if "demo" in row.groups]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tabpet.encodings import Encoding, control, encode, select_k
 from tabpet.encodings.spectrum import eigenpairs
 from tabpet.errors import TabpetError
-from tabpet.graphs import Graph, estimate_graph
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.graphs.graph import Graph
 from tabpet.graphs.laplacian import laplacian_matrix, symmetric_weights
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table, permuted
 from tests.graphs.test_facts import graph_of
@@ -389,5 +390,7 @@ def test_controls_repeat_and_go_with_the_feature(encoding, kind):
 
 
 def test_unknown_control(encoding):
-    with pytest.raises(TabpetError, match="'noise'; allowed are random, shuffled, learnable"):
+    with pytest.raises(
+        TabpetError, match="no control 'noise'; known are: random, shuffled, learnable"
+    ):
         control(encoding, "noise", 0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 from tabpet.data.nodes import NodeMatrix
-from tabpet.graphs import estimate_graph
+from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.methods.chow_liu import (
     bin_columns,
     maximum_spanning_tree,

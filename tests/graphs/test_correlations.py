@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from tabpet.data.nodes import NodeMatrix
-from tabpet.graphs import estimate_graph
+from tabpet.graphs.estimate import estimate_graph
 from tests.graphs.tables import linear_sem, matrix_of
 
 

@@ -2,8 +2,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from tabpet.graphs import Graph, graph_facts
-from tabpet.graphs.facts import fiedler_value, graph_entropy
+from tabpet.graphs.facts import fiedler_value, graph_entropy, graph_facts
+from tabpet.graphs.graph import Graph
 
 
 def graph_of(adjacency, directed=False, feature_of=None) -> Graph:

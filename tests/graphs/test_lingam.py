@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
+from tabpet.clock import Clock, OutOfTime
 from tabpet.data.nodes import NodeMatrix
-from tabpet.graphs import estimate_graph
-from tabpet.graphs.budget import Budget, BudgetSpent
+from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM, _entropies
 from tabpet.graphs.methods.lingam import LingamSettings, choose_threshold
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
@@ -195,7 +195,7 @@ def test_budget_that_is_over_gives_a_labelled_graph():
     assert "causal order" in graph.reason
 
 
-class _BudgetOf(Budget):
+class _ClockOf(Clock):
     """Ends after a number of checks."""
 
     def __init__(self, checks: int) -> None:
@@ -205,16 +205,16 @@ class _BudgetOf(Budget):
     def check(self) -> None:
         self.checks -= 1
         if self.checks < 0:
-            raise BudgetSpent
+            raise OutOfTime
 
 
 def test_budget_ends_also_between_many_equal_candidates():
     # No column of this matrix can be told from another: all are finalists.
     values = hadamard(64)[:, 1:].astype(float)
-    budget = _BudgetOf(200)
-    with pytest.raises(BudgetSpent):
-        FastDirectLiNGAM(budget).fit(values)
-    assert budget.checks == -1
+    clock = _ClockOf(200)
+    with pytest.raises(OutOfTime):
+        FastDirectLiNGAM(clock).fit(values)
+    assert clock.checks == -1
 
 
 def test_budget_that_ends_in_the_weights_keeps_those_that_are_ready():
@@ -222,8 +222,8 @@ def test_budget_that_ends_in_the_weights_keeps_those_that_are_ready():
     whole = FastDirectLiNGAM().fit(values)
     model = FastDirectLiNGAM()
     model._causal_order = whole.causal_order_
-    model._budget = _BudgetOf(3)
-    with pytest.raises(BudgetSpent):
+    model._clock = _ClockOf(3)
+    with pytest.raises(OutOfTime):
         model._estimate_adjacency_matrix(values)
     ready = whole.causal_order_[:4]
     expected = np.zeros((6, 6))

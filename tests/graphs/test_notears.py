@@ -3,12 +3,11 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from tabpet.config import NotearsSettings
-from tabpet.graphs import estimate_graph
+from tabpet.clock import Clock, OutOfTime
 from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic
-from tabpet.graphs.budget import Budget, BudgetSpent
+from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.methods import notears
-from tabpet.graphs.methods.notears import estimate_notears
+from tabpet.graphs.methods.notears import NotearsSettings, estimate_notears
 from tabpet.graphs.sortability import explained_variances, sortability
 from tests.graphs.plain_notears import plain_notears
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
@@ -73,7 +72,7 @@ def test_budget_keeps_the_best_graph_so_far_and_says_so():
     values = matrix_of(linear_sem(300, 12, seed=4)).values
     settings = NotearsSettings()
     for checks, some_edges in ((0, False), (40, True), (400, True)):
-        estimate = estimate_notears(values, settings, _BudgetOf(checks))
+        estimate = estimate_notears(values, settings, _ClockOf(checks))
         assert estimate.status == "timeout"
         assert f"lambda 0.01, {checks} evaluations" in estimate.reason
         assert bool(np.count_nonzero(estimate.adjacency)) == some_edges
@@ -83,13 +82,13 @@ def test_budget_keeps_the_best_graph_so_far_and_says_so():
 def test_budget_that_ends_in_the_second_lambda_keeps_the_graph_of_the_first(monkeypatch):
     cyclic = np.array([[0, 0.9, 0], [0, 0, 0.8], [0.5, 0, 0]])
 
-    def minimise(covariance, penalty, settings, budget, progress):
+    def minimise(covariance, penalty, settings, clock, progress):
         if penalty == 0.05:
-            raise BudgetSpent
+            raise OutOfTime
         progress.weights = cyclic
 
     monkeypatch.setattr(notears, "minimise", minimise)
-    estimate = estimate_notears(np.eye(3), NotearsSettings(), Budget(None))
+    estimate = estimate_notears(np.eye(3), NotearsSettings(), Clock(None))
     assert estimate.status == "timeout"
     np.testing.assert_array_equal(estimate.adjacency, [[0, 0.9, 0], [0, 0, 0.8], [0, 0, 0]])
 
@@ -97,12 +96,12 @@ def test_budget_that_ends_in_the_second_lambda_keeps_the_graph_of_the_first(monk
 def test_first_steps_of_a_second_lambda_do_not_replace_a_finished_first_one():
     values = matrix_of(linear_sem(300, 8, seed=0)).values
     loose = {"h_tol": 0.5, "max_iter": 1}  # the first lambda ends with cycles
-    alone = estimate_notears(values, NotearsSettings(lambdas=[0.01], **loose), Budget(None))
+    alone = estimate_notears(values, NotearsSettings(lambdas=[0.01], **loose), Clock(None))
     n_first = alone.facts["evaluations"]
     assert alone.facts["dropped_for_acyclicity"] > 0
     for n_more in (1, 2, 5):
         settings = NotearsSettings(lambdas=[0.01, 0.1], **loose)
-        cut = estimate_notears(values, settings, _BudgetOf(n_first + n_more))
+        cut = estimate_notears(values, settings, _ClockOf(n_first + n_more))
         assert cut.status == "timeout"
         assert (cut.facts["lambda"], cut.facts["h"]) == (0.01, alone.facts["h"])
         np.testing.assert_array_equal(cut.adjacency, alone.adjacency)
@@ -116,7 +115,7 @@ def test_stopping_before_convergence_is_said():
     assert f"h is {graph.facts['h']:.2g}, above 1e-12" in warning
 
 
-class _BudgetOf(Budget):
+class _ClockOf(Clock):
     """A budget of a number of looks at the clock, so that tests do not depend on speed."""
 
     def __init__(self, checks: int) -> None:
@@ -125,7 +124,7 @@ class _BudgetOf(Budget):
 
     def check(self) -> None:
         if self.checks == 0:
-            raise BudgetSpent
+            raise OutOfTime
         self.checks -= 1
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from causallearn.search.ConstraintBased.PC import pc
 
-from tabpet.graphs import estimate_graph
+from tabpet.graphs.estimate import estimate_graph
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
 
 

@@ -7,9 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tabpet.config import FTTransformerSettings, SaintSettings, TabTransformerSettings
 from tabpet.encodings import Encoding
-from tabpet.models import Layout, MemberModel, build_model
+from tabpet.models.build import build_model
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.layout import Layout
+from tabpet.models.members import MemberModel
+from tabpet.models.saint import SaintSettings
+from tabpet.models.tab_transformer import TabTransformerSettings
 
 MODELS = ("ft_transformer", "saint", "tab_transformer")
 SMALL: dict[str, Any] = {

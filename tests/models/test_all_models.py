@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from tabpet.config import SaintSettings, TabTransformerSettings
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
-from tabpet.models import Context, Layout, build_model, unusable_reason
+from tabpet.models.build import build_model, unusable_reason
+from tabpet.models.context import Context
+from tabpet.models.layout import Layout
+from tabpet.models.saint import SaintSettings
+from tabpet.models.tab_transformer import TabTransformerSettings
 from tests.models.tables import MODELS, SMALL, encoding_of, layout_of, rows_of, small_model
 
 TABLES = {

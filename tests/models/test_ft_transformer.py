@@ -8,9 +8,11 @@ import torch
 from rtdl_revisiting_models import FTTransformer as Published
 from torch import Tensor, nn
 
-from tabpet.config import FTTransformerSettings
-from tabpet.models import Layout, MemberModel, build_model
-from tabpet.models.ft_transformer import FeatureTokenizer
+from tabpet.models.build import build_model
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.ft_transformer.network import FeatureTokenizer
+from tabpet.models.layout import Layout
+from tabpet.models.members import MemberModel
 from tests.models.tables import encoding_of, layout_of, rows_of, small_model
 
 PAPER = FTTransformerSettings()

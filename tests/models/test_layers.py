@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tabpet.models import layers
-from tabpet.models.ft_transformer import CLSAttention, Tokens
+from tabpet.models.ft_transformer.network import CLSAttention, Tokens
 from tabpet.models.layers import Attention, MemberLayerNorm, MemberLinear, attention
 from tabpet.models.weights import Members
 

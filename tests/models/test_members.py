@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from tabpet.encodings import control
-from tabpet.models import MemberModel
 from tabpet.models.layers import dropout
+from tabpet.models.members import MemberModel
 from tests.models.tables import MODELS, encoding_of, layout_of, rows_of, small_model
 
 ALPHAS = (0.0, 0.1, 1.0, 5.0)

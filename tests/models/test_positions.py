@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from tabpet.data.prepare import Feature, SplitInfo, TargetInfo
-from tabpet.models import Layout
-from tabpet.models.ft_transformer import FeatureTokenizer
+from tabpet.models.ft_transformer.network import FeatureTokenizer
+from tabpet.models.layout import Layout
 from tabpet.models.positions import Positions
-from tabpet.models.saint import Tokenizer
-from tabpet.models.tab_transformer import ColumnTokenizer
+from tabpet.models.saint.network import Tokenizer
+from tabpet.models.tab_transformer.network import ColumnTokenizer
 from tabpet.models.weights import Members
 from tests.models.tables import encoding_of, layout_of, rows_of
 

@@ -7,9 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tabpet.config import SaintSettings
-from tabpet.models import Context, Layout, build_model
 from tabpet.models import layers as layers_module
+from tabpet.models.build import build_model
+from tabpet.models.context import Context
+from tabpet.models.layout import Layout
+from tabpet.models.saint import SaintSettings
 from tests.models.tables import encoding_of, layout_of, rows_of
 
 

@@ -7,8 +7,9 @@ import torch
 from tab_transformer_pytorch import TabTransformer as Published
 from torch import Tensor, nn
 
-from tabpet.config import TabTransformerSettings
-from tabpet.models import Layout, build_model
+from tabpet.models.build import build_model
+from tabpet.models.layout import Layout
+from tabpet.models.tab_transformer import TabTransformerSettings
 from tests.models.tables import encoding_of, layout_of, rows_of, small_model
 
 SPECIAL_TOKENS = 2

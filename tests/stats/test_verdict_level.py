@@ -17,8 +17,8 @@ from bench.verdict_level import (
 from tabpet.analysis.headline import main_effects
 from tabpet.analysis.names import TRANSFORMERS
 from tabpet.analysis.results import Results
-from tabpet.config import AnalysisSettings
 from tabpet.runs import Run, runs_frame
+from tabpet.settings import AnalysisSettings
 from tabpet.stats import judge
 
 EXPERIMENTS, LEVEL = 500, 0.05

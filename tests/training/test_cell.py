@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 import torch
 
-from tabpet.config import (
-    FTTransformerSettings,
-    SaintSettings,
-    TabTransformerSettings,
-    TrainingSettings,
-)
+from tabpet.encodings import load_encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_json
-from tabpet.plan import member_alphas, split_encoding_name
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.saint import SaintSettings, batch_size
+from tabpet.models.tab_transformer import TabTransformerSettings
+from tabpet.names import EncodingName
+from tabpet.plan import member_alphas
 from tabpet.runs import read_runs
+from tabpet.settings import TrainingSettings
 from tabpet.training import cell as cells
-from tabpet.training.cell import load_encoding, run_cell, saint_batch_size
+from tabpet.training.cell import run_cell
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.device import numerics
 from tabpet.training.files import (
@@ -43,8 +43,8 @@ def encoding(split, tmp_path):
 
 
 def test_names_of_encodings():
-    assert split_encoding_name("spearman") == ("spearman", None)
-    assert split_encoding_name("chow_liu-shuffled") == ("chow_liu", "shuffled")
+    assert EncodingName.parse("spearman") == EncodingName("spearman", None)
+    assert EncodingName.parse("chow_liu-shuffled") == EncodingName("chow_liu", "shuffled")
     assert member_alphas("spearman", [5, 0.5, 1]) == (0.0, 0.5, 1.0, 5.0)
     assert member_alphas("spearman", [0, 2]) == (0.0, 2.0)
     assert member_alphas("spearman-random", [2]) == (0.0, 2.0)
@@ -176,14 +176,13 @@ def test_controls_are_drawn_by_seed_and_learnable_ones_have_more_parameters(spli
     draws = {}
     for kind in ("random", "shuffled"):
         for seed in (1, 2):
-            cell = make_cell(encoding=f"spearman-{kind}", seed=seed)
-            draws[kind, seed] = load_encoding(cell, *encoding)
+            draws[kind, seed] = load_encoding(EncodingName("spearman", kind), seed, *encoding)
             assert draws[kind, seed].kind == kind
-    plain = load_encoding(make_cell(), *encoding)
+    plain = load_encoding(EncodingName("spearman"), 1, *encoding)
     assert not np.array_equal(draws["random", 1].values, draws["random", 2].values)
     shuffled = draws["shuffled", 1].values
     assert sorted(map(tuple, shuffled)) == sorted(map(tuple, plain.values))
-    again = load_encoding(make_cell(encoding="spearman-random"), *encoding)
+    again = load_encoding(EncodingName("spearman", "random"), 1, *encoding)
     np.testing.assert_array_equal(again.values, draws["random", 1].values)
 
     fixed = run_cell(make_cell(), split, encoding, device=CPU).runs
@@ -328,7 +327,7 @@ def test_checkpoints_stand_beside_the_journal_and_fit_only_the_same_cell(split, 
 
 
 def test_saint_takes_smaller_batches_of_wide_tables():
-    assert [saint_batch_size(n) for n in (1, 100, 101, 300)] == [256, 256, 64, 64]
+    assert [batch_size(n) for n in (1, 100, 101, 300)] == [256, 256, 64, 64]
 
 
 def with_graph_state(encoding, state, reason):

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tabpet.config import SaintSettings
+from tabpet.clock import Clock
 from tabpet.interrupt import Interrupt, Interrupted
-from tabpet.models import build_model
+from tabpet.models.build import build_model
 from tabpet.models.layout import Layout
+from tabpet.models.saint import SaintSettings
 from tabpet.training.checkpoint import Checkpoint, fingerprint
-from tabpet.training.progress import Clock
 from tabpet.training.trainer import Trainer, fit_members
 from tests.training.tiny import (
     CPU,

@@ -70,8 +70,16 @@ def test_missing_files_come_with_the_command_that_makes_them(tmp_path, monkeypat
 def test_wrong_names_are_errors_that_list_the_right_ones(tmp_path, monkeypatch):
     for arguments, words in {
         ("toy", "mlp", "spearman"): "ft_transformer, saint, tab_transformer",
-        ("toy", "saint", "kendall"): "pearson, spearman",
-        ("toy", "saint", "spearman-noise"): "-random, -shuffled, -learnable",
+        (
+            "toy",
+            "saint",
+            "kendall",
+        ): "no graph 'kendall'; known are: notears, lingam, pearson, spearman",
+        (
+            "toy",
+            "saint",
+            "spearman-noise",
+        ): "no control 'noise'; known are: random, shuffled, learnable",
         ("wine", "saint", "spearman"): "There is no dataset or group 'wine'",
     }.items():
         done = call(tmp_path, monkeypatch, *arguments)

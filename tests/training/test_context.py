@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from tabpet.seeds import STREAMS, derive_seed
 from tabpet.training.context import draw_context
-from tabpet.training.seeds import STREAMS, derive_seed
 from tests.training.tiny import make_job, make_split, make_table
 
 

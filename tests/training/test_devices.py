@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from tabpet.config import TrainingSettings
 from tabpet.encodings import Encoding
-from tabpet.models import Context, Layout, MemberModel, build_model
+from tabpet.models.build import build_model
+from tabpet.models.context import Context
+from tabpet.models.layout import Layout
+from tabpet.models.members import MemberModel
+from tabpet.settings import TrainingSettings
 from tabpet.training.device import numerics
 from tabpet.training.table import Part, Table
 from tabpet.training.trainer import Job, Trainer

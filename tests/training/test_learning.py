@@ -1,8 +1,9 @@
 """Training learns what there is to learn, on tables that ship with the project."""
 
-from tabpet.config import FTTransformerSettings, TrainingSettings
 from tabpet.data.bundled import load_bundled
 from tabpet.data.synthetic import generate_groups
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.settings import TrainingSettings
 from tabpet.training.cell import run_cell
 from tests.training.tiny import CPU, make_cell, split_of, write_encoding
 

@@ -2,7 +2,8 @@
 
 import logging
 
-from tabpet.training.progress import Clock, LogProgress, Snapshot, show_seconds
+from tabpet.clock import Clock
+from tabpet.training.progress import LogProgress, Snapshot, show_seconds
 
 SNAPSHOT = Snapshot(
     epoch=7,

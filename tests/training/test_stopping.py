@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tabpet.config import TrainingSettings
+from tabpet.settings import TrainingSettings
 from tabpet.training.stopping import EarlyStopping
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import torch
 from torch.nn import functional as F
 
-from tabpet.config import TrainingSettings
+from tabpet.settings import TrainingSettings
 from tabpet.training.table import class_weights
 from tests.training.tiny import make_split, make_table, split_of
 

@@ -9,12 +9,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tabpet.config import FTTransformerSettings, SaintSettings, TabTransformerSettings
+from tabpet.clock import Clock
 from tabpet.encodings import Encoding
-from tabpet.models import Layout, build_model
+from tabpet.models.build import build_model
+from tabpet.models.ft_transformer import FTTransformerSettings
+from tabpet.models.layout import Layout
+from tabpet.models.saint import SaintSettings
+from tabpet.models.tab_transformer import TabTransformerSettings
+from tabpet.seeds import derive_seed
 from tabpet.training import trainer as trainer_module
-from tabpet.training.progress import Clock
-from tabpet.training.seeds import derive_seed
 from tabpet.training.trainer import Trainer, clip_by_member, fit_members
 from tests.training.tiny import (
     QUICK,

@@ -8,15 +8,16 @@ import torch
 from torch import nn
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import FTTransformerSettings, PrepareSettings, TrainingSettings
 from tabpet.data.card import make_card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split, prepare_split
 from tabpet.encodings import encode
 from tabpet.files import write_json, write_parquet
-from tabpet.graphs import estimate_graph
+from tabpet.graphs.estimate import estimate_graph
+from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layout import Layout
-from tabpet.training.cell import Cell
+from tabpet.settings import PrepareSettings, TrainingSettings
+from tabpet.training.cell import TrainingCell
 from tabpet.training.table import Table, build_table
 from tabpet.training.trainer import Job
 
@@ -107,7 +108,7 @@ def make_job(split: Split, settings: TrainingSettings = QUICK, **changes) -> Job
     return Job(**{**values, **changes})
 
 
-def make_cell(**changes) -> Cell:
+def make_cell(**changes) -> TrainingCell:
     """A cell of a small FT-Transformer."""
     values = {
         "dataset": "toy",
@@ -120,7 +121,7 @@ def make_cell(**changes) -> Cell:
         "model_settings": FTTransformerSettings(n_layers=1, n_heads=2, width=16),
         "training": TrainingSettings(learning_rate=1e-2, max_epochs=3),
     }
-    return Cell(**{**values, **changes})
+    return TrainingCell(**{**values, **changes})
 
 
 def write_encoding(split: Split, folder: Path) -> tuple[Path, Path]:

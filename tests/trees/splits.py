@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tabpet.catalog import CatalogRow
-from tabpet.config import PrepareSettings, TreeSettings
 from tabpet.data.card import make_card
 from tabpet.data.prepare import Split, prepare_split
+from tabpet.settings import PrepareSettings, TreeSettings
 
 QUICK = TreeSettings(trials=4, rounds=30, patience=10)
 

@@ -10,9 +10,9 @@ from catboost.utils import get_gpu_device_count
 from sklearn.metrics import log_loss
 from xgboost import XGBClassifier
 
-from tabpet.config import TreeSettings
 from tabpet.errors import TabpetError
-from tabpet.trees.learners import build_learner
+from tabpet.settings import TreeSettings
+from tabpet.trees.fitting import build_fitter
 from tabpet.trees.table import Table
 from tests.trees.splits import QUICK, classes, codes_only, drop_class, numbers, prepare
 
@@ -32,7 +32,7 @@ class Recorder:
 
 
 def fit(name, split, settings=QUICK, watch=None, **parameters):
-    learner = build_learner(name, Table.from_split(split), settings, seed=1, threads=1)
+    learner = build_fitter(name, Table.from_split(split), settings, seed=1, threads=1)
     return learner.fit({"learning_rate": 0.3, **parameters}, watch or Recorder())
 
 
@@ -204,7 +204,7 @@ def test_seeds_repeat_and_differ(name):
     draw = {"xgboost": {"subsample": 0.5}, "catboost": {"bootstrap_type": "Bayesian"}}[name]
     table = Table.from_split(numbers())
     scores = [
-        build_learner(name, table, QUICK, seed, threads=1).fit(draw, Recorder()).val_score
+        build_fitter(name, table, QUICK, seed, threads=1).fit(draw, Recorder()).val_score
         for seed in (1, 1, 2)
     ]
     assert scores[0] == scores[1] != scores[2]
@@ -214,12 +214,12 @@ def test_seeds_repeat_and_differ(name):
 def test_a_missing_gpu_is_an_error_before_any_training(name):
     table = Table.from_split(classes())
     with pytest.raises(TabpetError, match="device is cuda.*no GPU"):
-        build_learner(name, table, TreeSettings(device="cuda"), seed=1, threads=1)
+        build_fitter(name, table, TreeSettings(device="cuda"), seed=1, threads=1)
 
 
 def test_catboost_does_not_prune_on_a_gpu(name, monkeypatch):
     if name == "catboost":
-        monkeypatch.setattr("tabpet.trees.catboost_learner.get_gpu_device_count", lambda: 1)
+        monkeypatch.setattr("tabpet.trees.catboost.fitter.get_gpu_device_count", lambda: 1)
         table, settings = Table.from_split(classes()), TreeSettings(device="cuda", prune=True)
         with pytest.raises(TabpetError, match="prune: false"):
-            build_learner(name, table, settings, seed=1, threads=1)
+            build_fitter(name, table, settings, seed=1, threads=1)

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
 from xgboost import XGBClassifier
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.runs import read_runs, write_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.references import fit_reference
 from tests.trees.splits import QUICK, classes, codes_only, drop_class, numbers, prepare
 
@@ -103,7 +103,7 @@ def test_what_another_try_may_mend_is_raised_while_there_are_tries(monkeypatch):
     def short(*arguments):
         raise MemoryError("full")
 
-    monkeypatch.setattr("tabpet.trees.references._fit", short)
+    monkeypatch.setattr("tabpet.trees.references.build_fitter", short)
     with pytest.raises(MemoryError):
         fit_reference(classes(), "linear", 1, QUICK, retries_left=1)
     assert fit_reference(classes(), "linear", 1, QUICK).status == "oom"

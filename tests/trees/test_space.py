@@ -3,7 +3,11 @@
 import optuna
 import pytest
 
-from tabpet.trees.space import SPACES, Range, suggest
+from tabpet.entries import Range
+from tabpet.registry import LEARNERS, tuned_learners
+from tabpet.trees.space import suggest
+
+SPACES = {name: LEARNERS.find(name).space for name in tuned_learners()}
 
 
 def test_spaces_are_those_of_the_paper():
@@ -21,7 +25,7 @@ def test_spaces_are_those_of_the_paper():
 @pytest.mark.parametrize("learner", SPACES)
 def test_draws_are_inside_and_zero_is_one_choice_of_two(learner):
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    draws = [suggest(study.ask(), learner) for _ in range(200)]
+    draws = [suggest(study.ask(), SPACES[learner]) for _ in range(200)]
     for name, where in SPACES[learner].items():
         values = [draw[name] for draw in draws]
         drawn = [value for value in values if value != 0]

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import log_loss
 from sklearn.utils.class_weight import compute_sample_weight
 
-from tabpet.trees.learners import score_fit
+from tabpet.trees.fitting import score_fit
 from tabpet.trees.table import Table
 from tests.trees.splits import classes, codes_only, drop_class, numbers, prepare
 

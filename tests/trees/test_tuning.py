@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tabpet.config import TreeSettings
+from tabpet import registry
+from tabpet.clock import Clock
 from tabpet.errors import TabpetError
 from tabpet.interrupt import Interrupt, Interrupted
+from tabpet.settings import TreeSettings
 from tabpet.trees import tuning
+from tabpet.trees.fitting import Fit, build_fitter
 from tabpet.trees.journal import forget_failed_trials, open_journal
-from tabpet.trees.learners import Fit, build_learner
-from tabpet.trees.space import FIXED
 from tabpet.trees.table import Table
 from tabpet.trees.tuning import make_key, tune_trees
 from tests.trees.splits import QUICK, classes, codes_only, numbers, prepare
@@ -55,7 +56,7 @@ def fake(monkeypatch):
 
     def use(**options) -> FakeLearner:
         learner = FakeLearner(**options)
-        monkeypatch.setattr(tuning, "build_learner", lambda *arguments: learner)
+        monkeypatch.setattr(tuning, "build_fitter", lambda *arguments: learner)
         return learner
 
     return use
@@ -94,8 +95,9 @@ def test_the_best_trial_is_the_row(tmp_path, name, split):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_row_can_be_repeated_from_its_parameters(tmp_path, name):
     run, _ = search(tmp_path, QUICK, numbers(), name)
-    learner = build_learner(name, Table.from_split(numbers()), QUICK, seed=1, threads=1)
-    fitted = learner.fit({**FIXED[name], **run.parameters}, lambda rounds, error: False)
+    learner = build_fitter(name, Table.from_split(numbers()), QUICK, seed=1, threads=1)
+    parameters = {**registry.LEARNERS.find(name).fixed, **run.parameters}
+    fitted = learner.fit(parameters, lambda rounds, error: False)
     assert (fitted.val_score, fitted.test_score) == (run.val_score, run.test_score)
 
 
@@ -223,20 +225,17 @@ def test_a_time_that_is_over_in_the_first_round_still_scores_it(tmp_path, name):
 def test_a_time_that_is_over_inside_a_later_trial_keeps_the_best_finished_one(
     tmp_path, fake, monkeypatch
 ):
-    class Countdown:
+    class Countdown(Clock):
         """Time that ends at the 75th look, in the third trial of thirty rounds."""
 
         looks = 75
-
-        def __init__(self, seconds):
-            assert seconds == 60
 
         @property
         def left(self):
             self.looks -= 1
             return float(max(0, self.looks))
 
-    monkeypatch.setattr(tuning, "Budget", Countdown)
+    monkeypatch.setattr(tuning, "Clock", Countdown)
     fake()
     run, trials = search(tmp_path, settings(max_seconds=60))
     assert len(trials) == 2
@@ -282,7 +281,7 @@ def test_memory_that_runs_out_is_named(tmp_path, monkeypatch):
     def starve(*arguments):
         raise MemoryError("std::bad_alloc")
 
-    monkeypatch.setattr(tuning, "build_learner", starve)
+    monkeypatch.setattr(tuning, "build_fitter", starve)
     run, trials = search(tmp_path)
     monkeypatch.undo()
     assert (run.status, run.reason) == ("oom", "MemoryError: std::bad_alloc")
@@ -419,7 +418,7 @@ def test_an_interrupted_search_ends_in_its_round_and_goes_on(tmp_path, fake, mon
     expected, whole = search(tmp_path, journal="whole.log")
     interrupt = Interrupt()
     learner = AsksToEnd(interrupt, at=4)
-    monkeypatch.setattr(tuning, "build_learner", lambda *arguments: learner)
+    monkeypatch.setattr(tuning, "build_fitter", lambda *arguments: learner)
     with pytest.raises(Interrupted):
         tune_trees(classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log", interrupt=interrupt)
     assert learner.rounds_after == 0
@@ -433,7 +432,7 @@ def test_an_interrupted_search_ends_in_its_round_and_goes_on(tmp_path, fake, mon
 def test_a_search_whose_last_try_ends_is_a_row_with_what_it_has(tmp_path, monkeypatch):
     interrupt = Interrupt(minutes=1, last_try=True)
     learner = AsksToEnd(interrupt, at=4)
-    monkeypatch.setattr(tuning, "build_learner", lambda *arguments: learner)
+    monkeypatch.setattr(tuning, "build_fitter", lambda *arguments: learner)
     run, trials = tune_trees(
         classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log", interrupt=interrupt
     )

@@ -5,10 +5,10 @@ import pytest
 
 from tabpet.analysis.names import table_files
 from tabpet.catalog import read_catalogs
-from tabpet.config import Settings
 from tabpet.files import write_text
-from tabpet.plan import RunCell, run_settings
+from tabpet.plan import Cell, run_settings
 from tabpet.runs import Run, make_provenance, read_runs, write_runs
+from tabpet.settings import Settings
 from tests.workflow.conftest import ROOT, Workflow
 
 ALPHAS = (0.0, 0.5, 2.0)
@@ -31,7 +31,7 @@ def write_run(
 ) -> None:
     """A run file as a job would write it."""
     alphas = ALPHAS if model == "ft_transformer" else (None,)
-    cell = RunCell(dataset, 42, model, encoding, seed)
+    cell = Cell(dataset, 42, model, encoding, seed)
     row = read_catalogs([ROOT / "datasets.csv"])[dataset]
     made_with = run_settings(Settings.model_validate(SETTINGS), row, model, encoding)
     runs = [

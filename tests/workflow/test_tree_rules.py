@@ -10,9 +10,9 @@ import time
 
 import pandas as pd
 
-from tabpet.config import TreeSettings
 from tabpet.data.prepare import Split
 from tabpet.runs import read_runs
+from tabpet.settings import TreeSettings
 from tabpet.trees.tuning import tune_trees
 
 CELL = "demo-wine/split42/xgboost"

@@ -12,7 +12,7 @@ import numpy as np
 from lingam import DirectLiNGAM
 from lingam.utils import predict_adaptive_lasso
 
-from tabpet.graphs.budget import Budget
+from tabpet.clock import Clock
 from tabpet.graphs.methods._regressions import Regressions
 
 # The sections named here are those of docs/lingam.md.
@@ -40,9 +40,9 @@ _K1, _K2, _GAMMA = 79.047, 7.4129, 0.37457  # entropy approximation, as in linga
 class FastDirectLiNGAM(DirectLiNGAM):
     """DirectLiNGAM whose order search compares only the pairs that can change the outcome."""
 
-    def __init__(self, budget: Budget | None = None) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
-        self._budget = budget or Budget()
+        self._clock = clock or Clock()
         self.notes: list[str] = []
         self.n_compared = 0
         self.n_pairs = 0
@@ -96,9 +96,9 @@ class FastDirectLiNGAM(DirectLiNGAM):
         order: list[int] = []
         determined: list[int] = []
         leads = np.zeros((len(columns), len(columns)))
-        referee = _Referee(self, values, self._budget)
+        referee = _Referee(self, values, self._clock)
         while len(left):
-            self._budget.check()
+            self._clock.check()
             kept = columns[left].std(axis=1) / spreads[left]
             varies = kept**2 > _DETERMINED
             determined += left[~varies].tolist()
@@ -106,7 +106,7 @@ class FastDirectLiNGAM(DirectLiNGAM):
             if not len(left):
                 break
             errors = _column_errors(np.minimum(kept, least_kept), n_regressions=len(order))
-            step = _OrderStep(columns[left], errors, leads[np.ix_(left, left)], self._budget)
+            step = _OrderStep(columns[left], errors, leads[np.ix_(left, left)], self._clock)
             finalists = left[step.run()]
             chosen = int(finalists[0])
             if len(finalists) > 1 and not determined and len(step.members) == len(left):
@@ -139,28 +139,28 @@ class FastDirectLiNGAM(DirectLiNGAM):
         self._adjacency_matrix = np.zeros((d, d))
         regressions = Regressions(X[:, order])
         for i in range(1, d):
-            self._budget.check()
+            self._clock.check()
             predictors = order[:i]
             if regressions.well_posed(i):
                 weights = regressions.adaptive_lasso(i)
             else:
                 if i + 1 >= n:
                     predictors = self._strongest(X, predictors, order[i])
-                part = X[:, np.append(predictors, order[i])]
-                weights = self._fit_on_rows(part)
+                columns = X[:, np.append(predictors, order[i])]
+                weights = self._fit_on_rows(columns)
             self._adjacency_matrix[order[i], predictors] = weights
             self._n_fitted = i + 1
         return self
 
-    def _fit_on_rows(self, part: np.ndarray) -> np.ndarray:
-        """lingam's own adaptive lasso of the last column on the others; constants have no part."""
-        varies = part.std(axis=0) > _CONSTANT * np.abs(part).max(axis=0)
-        weights = np.zeros(part.shape[1] - 1)
+    def _fit_on_rows(self, columns: np.ndarray) -> np.ndarray:
+        """lingam's own adaptive lasso of the last column on the others; constants are left out."""
+        varies = columns.std(axis=0) > _CONSTANT * np.abs(columns).max(axis=0)
+        weights = np.zeros(columns.shape[1] - 1)
         predictors = np.flatnonzero(varies[:-1])
         # LassoLarsIC needs two more rows than predictors.
-        if varies[-1] and 0 < len(predictors) < len(part) - 1:
+        if varies[-1] and 0 < len(predictors) < len(columns) - 1:
             weights[predictors] = predict_adaptive_lasso(
-                part, predictors.tolist(), part.shape[1] - 1
+                columns, predictors.tolist(), columns.shape[1] - 1
             )
             self.n_fitted_by_lingam += 1
         return weights
@@ -190,15 +190,15 @@ class _Referee:
     where there are any, the first candidate is taken instead.
     """
 
-    def __init__(self, lingam: DirectLiNGAM, values: np.ndarray, budget: Budget) -> None:
-        self._lingam, self._budget = lingam, budget
+    def __init__(self, lingam: DirectLiNGAM, values: np.ndarray, clock: Clock) -> None:
+        self._lingam, self._clock = lingam, clock
         self._rows = np.copy(values)
         self._n_regressed = 0
 
     def choose(self, candidates: np.ndarray, left: np.ndarray, order: list[int]) -> int:
         """The candidate with the smallest penalty in lingam's arithmetic."""
         for chosen in order[self._n_regressed :]:
-            self._budget.check()
+            self._clock.check()
             self._n_regressed += 1
             for node in set(range(self._rows.shape[1])) - set(order[: self._n_regressed]):
                 self._rows[:, node] = self._residual(node, chosen)
@@ -219,7 +219,7 @@ class _Referee:
         own, total = scaled[candidate], 0.0
         for node, column in scaled.items():
             if node != candidate:
-                self._budget.check()
+                self._clock.check()
                 forward = self._lingam._residual(own, column)
                 backward = self._lingam._residual(column, own)
                 lead = self._lingam._diff_mutual_info(own, column, forward, backward)
@@ -237,9 +237,9 @@ class _OrderStep:
     """
 
     def __init__(
-        self, columns: np.ndarray, errors: np.ndarray, expected: np.ndarray, budget: Budget
+        self, columns: np.ndarray, errors: np.ndarray, expected: np.ndarray, clock: Clock
     ) -> None:
-        self._budget = budget
+        self._clock = clock
         scaled = columns / columns.std(axis=1, keepdims=True)
         correlations = scaled @ scaled.T / columns.shape[1]
         # Copies and mirror images (both levels of a feature) lead all others alike: the first of
@@ -291,7 +291,7 @@ class _OrderStep:
 
     def _compare(self, firsts: np.ndarray, seconds: np.ndarray) -> None:
         """Compute the leads of the given pairs and add them to both candidates' penalties."""
-        self._budget.check()
+        self._clock.check()
         leads, margins = self._pairs.leads(firsts, seconds)
         self.leads[firsts, seconds], self.leads[seconds, firsts] = leads, -leads
         self._margins[firsts, seconds] = self._margins[seconds, firsts] = margins

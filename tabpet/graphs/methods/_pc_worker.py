@@ -27,7 +27,7 @@ class ShrunkenFisherZ(CIT_Base):
 
     def __call__(self, X: int, Y: int, condition_set: Any = None) -> float:
         """p-value of the independence of X and Y given a set of nodes."""
-        given = tuple(sorted(int(one) for one in condition_set or ()))
+        given = tuple(sorted(int(node) for node in condition_set or ()))
         key = (min(int(X), int(Y)), max(int(X), int(Y)), given)
         if key not in self.p_values:
             self.p_values[key] = self._p_value(key)
@@ -54,12 +54,12 @@ def run(folder: Path) -> None:
     test = ShrunkenFisherZ(values, float(task["shrinkage"]))
     for size in range(int(task["max_conditions"]) + 1):
         # Each round starts afresh, but the tests of the rounds before are remembered.
-        found = SkeletonDiscovery.skeleton_discovery(
+        skeleton = SkeletonDiscovery.skeleton_discovery(
             values, float(task["alpha"]), test, stable=True, show_progress=False, max_k=size
         )
-        _save(folder / f"skeleton_{size}.npy", found.G.graph != 0)
+        _save(folder / f"skeleton_{size}.npy", skeleton.G.graph != 0)
     _save(folder / "tests.npy", np.array(len(test.p_values)))
-    oriented = Meek.meek(UCSepset.uc_sepset(found, 2))
+    oriented = Meek.meek(UCSepset.uc_sepset(skeleton, 2))
     # graph[j, i] = 1 and graph[i, j] = -1 for i -> j, -1 in both for i - j, 1 in both for i <-> j.
     marks = oriented.G.graph
     _save(folder / "oriented.npy", (marks == -1) | ((marks == 1) & (marks.T == 1)))
@@ -67,9 +67,9 @@ def run(folder: Path) -> None:
 
 def _save(path: Path, array: np.ndarray) -> None:
     """Write an array under its name only when it is complete."""
-    part = path.with_suffix(".part.npy")
-    np.save(part, array)
-    part.replace(path)
+    temporary = path.with_suffix(".tmp.npy")
+    np.save(temporary, array)
+    temporary.replace(path)
 
 
 if __name__ == "__main__":

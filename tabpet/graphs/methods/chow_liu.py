@@ -2,10 +2,11 @@
 information between binned columns."""
 
 import numpy as np
+from pydantic import Field
 
-from tabpet.config import ChowLiuSettings
-from tabpet.graphs.budget import Budget
-from tabpet.graphs.registry import Estimate, Estimator
+from tabpet.clock import Clock
+from tabpet.entries import Estimate, Estimator
+from tabpet.section import Section
 
 # A value within this many bin widths below an edge lies on the edge: half the digits of a float64,
 # so both sides have room. Standardising moves a value by about 1e-14 bin widths, and by less than
@@ -16,7 +17,13 @@ _ON_EDGE = 1e-8
 _SAME_WEIGHT = 1e-13
 
 
-def estimate_chow_liu(values: np.ndarray, settings: ChowLiuSettings, budget: Budget) -> Estimate:
+class ChowLiuSettings(Section):
+    """Settings of the Chow-Liu tree."""
+
+    bins: int = Field(10, ge=2, description="Equal-width bins per node.")
+
+
+def estimate_chow_liu(values: np.ndarray, settings: ChowLiuSettings, clock: Clock) -> Estimate:
     """Keep the maximum spanning tree of the mutual information, in both directions."""
     information = mutual_information(bin_columns(values, settings.bins), settings.bins)
     tree = maximum_spanning_tree(information)
@@ -54,13 +61,13 @@ def mutual_information(numbers: np.ndarray, bins: int) -> np.ndarray:
     columns = np.ascontiguousarray(numbers.T, dtype=np.intp)
     # c ln c of every possible count, looked up.
     terms = np.arange(n + 1) * np.log(np.maximum(np.arange(n + 1), 1))
-    marginal = np.array([terms[np.bincount(one, minlength=bins)].sum() for one in columns])
+    marginal = np.array([terms[np.bincount(column, minlength=bins)].sum() for column in columns])
     joint = np.zeros((d, d))
-    # A column and all later ones at once; the cells of each pair follow those of the pair before.
+    # A column and all later ones at once; the bins of each pair follow those of the pair before.
     size = bins * bins
-    cells = columns + size * np.arange(d)[:, None]
+    shifted = columns + size * np.arange(d)[:, None]
     for i in range(d - 1):
-        pairs = cells[i + 1 :] + bins * columns[i]
+        pairs = shifted[i + 1 :] + bins * columns[i]
         counts = np.bincount(pairs.ravel(), minlength=size * d)[size * (i + 1) :]
         joint[i, i + 1 :] = terms[counts].reshape(-1, size).sum(axis=1)
     information = np.log(n) + (joint + joint.T - marginal[:, None] - marginal[None, :]) / n
@@ -79,11 +86,11 @@ def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
 
     d = len(weights)
     rows, columns = np.triu_indices(d, 1)
-    found = weights[rows, columns]
-    order = np.argsort(-found, kind="stable")
+    strengths = weights[rows, columns]
+    order = np.argsort(-strengths, kind="stable")
     # Sums of the same terms in another order differ in their last digits.
-    level = np.cumsum(np.diff(found[order], prepend=np.inf) < -_SAME_WEIGHT)
-    order = order[np.lexsort((order, level))]
+    tie = np.cumsum(np.diff(strengths[order], prepend=np.inf) < -_SAME_WEIGHT)
+    order = order[np.lexsort((order, tie))]
     # Ranks from 1 up replace the weights: csgraph reads 0 as "no edge", and a pair without
     # information must still be able to join the tree.
     ranks = np.zeros((d, d))
@@ -93,14 +100,17 @@ def maximum_spanning_tree(weights: np.ndarray) -> np.ndarray:
 
 
 ESTIMATOR = Estimator(
-    name="chow_liu",
+    key="chow_liu",
+    label="Chow-Liu",
     function=estimate_chow_liu,
     settings=ChowLiuSettings,
     directed=False,
     nonlinear=True,
     tree=True,
     causal=False,
-    cost="n d^2, counting",
+    growth="n d^2, counting",
     citation="Chow and Liu (1968), Approximating discrete probability distributions with "
     "dependence trees, IEEE Transactions on Information Theory 14(3)",
+    cost="instant",
+    order=5,
 )

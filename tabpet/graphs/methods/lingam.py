@@ -2,21 +2,42 @@
 DirectLiNGAM with a fast search for the causal order, and the paper's choice of threshold."""
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from tabpet.config import LingamSettings
-from tabpet.graphs.budget import Budget, BudgetSpent
-from tabpet.graphs.registry import Estimate, Estimator
+from tabpet.clock import Clock, OutOfTime
+from tabpet.entries import Estimate, Estimator
+from tabpet.section import NonNegative, Section
 
 
-def estimate_lingam(values: np.ndarray, settings: LingamSettings, budget: Budget) -> Estimate:
+class LingamSettings(Section):
+    """Settings of LiNGAM (paper, appendix C)."""
+
+    thresholds: tuple[NonNegative, ...] = Field(
+        (0.01, 0.05, 0.1, 0.2),
+        min_length=1,
+        description="Cuts on absolute weights; the first with an allowed number of edges is taken.",
+    )
+    min_edges: int = Field(10, ge=0, description="Fewest edges that a threshold may leave.")
+    max_edges: int = Field(50, ge=0, description="Most edges that a threshold may leave.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "LingamSettings":
+        if self.min_edges > self.max_edges:
+            raise ValueError(
+                f"min_edges ({self.min_edges}) is larger than max_edges ({self.max_edges})"
+            )
+        return self
+
+
+def estimate_lingam(values: np.ndarray, settings: LingamSettings, clock: Clock) -> Estimate:
     """Find the causal order, fit the weights along it, and cut weak edges."""
     from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM
 
-    model = FastDirectLiNGAM(budget)
+    model = FastDirectLiNGAM(clock)
     status, reason = "ok", ""
     try:
         model.fit(values)
-    except BudgetSpent:
+    except OutOfTime:
         status, reason = "timeout", model.progress()
     weights = model.weights_so_far(values.shape[1]).T  # lingam's B[i, j] is the edge j -> i
     cut, inside = choose_threshold(weights, settings)
@@ -52,14 +73,17 @@ def choose_threshold(weights: np.ndarray, settings: LingamSettings) -> tuple[flo
 
 
 ESTIMATOR = Estimator(
-    name="lingam",
+    key="lingam",
+    label="LiNGAM",
     function=estimate_lingam,
     settings=LingamSettings,
     directed=True,
     nonlinear=False,
     tree=False,
     causal=True,
-    cost="n d^3 for the order, d^4 for the weights",
+    growth="n d^3 for the order, d^4 for the weights",
     citation="Shimizu et al. (2011), DirectLiNGAM, Journal of Machine Learning Research 12; "
     "Hyvarinen and Smith (2013), Pairwise likelihood ratios, JMLR 14",
+    needs=("lingam",),
+    order=2,
 )

@@ -6,12 +6,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from tabpet.config import NotearsSettings
+from tabpet.clock import Clock, OutOfTime
+from tabpet.entries import Estimate, Estimator
 from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic
-from tabpet.graphs.budget import Budget, BudgetSpent
-from tabpet.graphs.registry import Estimate, Estimator
 from tabpet.graphs.sortability import explained_variances, sortability
+from tabpet.section import NonNegative, Section
+
+
+class NotearsSettings(Section):
+    """Settings of NOTEARS (paper, appendix C)."""
+
+    lambdas: tuple[NonNegative, ...] = Field(
+        (0.01, 0.05, 0.1, 0.2),
+        min_length=1,
+        description="l1 penalties, tried in ascending order until the thresholded graph is "
+        "acyclic; a catalog row may have a grid of its own.",
+    )
+    max_iter: int = Field(100, ge=1, description="Most steps of the augmented Lagrangian.")
+    h_tol: float = Field(
+        1e-8, gt=0, description="Acyclicity value at which the optimisation has converged."
+    )
+    rho_max: float = Field(
+        1e16, gt=1, description="Largest penalty weight of the augmented Lagrangian."
+    )
+    w_threshold: float = Field(
+        0.3, ge=0, description="Edges with a smaller absolute weight are dropped."
+    )
 
 
 @dataclass
@@ -32,7 +54,7 @@ class _Progress:
 
 # A line search may try weights whose exponential overflows, and turns back.
 @np.errstate(over="ignore", invalid="ignore")
-def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budget) -> Estimate:
+def estimate_notears(values: np.ndarray, settings: NotearsSettings, clock: Clock) -> Estimate:
     """Take the smallest lambda whose thresholded weights form a DAG."""
     covariance = _covariance(values)
     tried: list[dict[str, Any]] = []
@@ -43,18 +65,18 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
     for penalty in sorted(settings.lambdas):
         progress = _Progress(keeps_iterates=used is None)
         try:
-            minimise(covariance, penalty, settings, budget, progress)
-        except BudgetSpent:
+            minimise(covariance, penalty, settings, clock, progress)
+        except OutOfTime:
             status = "timeout"
             reason = f"the budget ended at lambda {penalty:g}, {progress.evaluations} evaluations"
-        found = progress.weights
-        if found is not None:
-            progress.h, _ = acyclicity(found)
-            found = threshold(found, settings.w_threshold)
+        kept = progress.weights
+        if kept is not None:
+            progress.h, _ = acyclicity(kept)
+            kept = threshold(kept, settings.w_threshold)
         tried.append(
             {
                 "lambda": penalty,
-                "acyclic": found is not None and is_acyclic(found),
+                "acyclic": kept is not None and is_acyclic(kept),
                 "h": progress.h if np.isfinite(progress.h) else None,
                 "converged": progress.h <= settings.h_tol,
                 "rho": progress.rho,
@@ -63,14 +85,14 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, budget: Budg
             }
         )
         # A lambda that was cut gives way to a finished one before it, unless it has a DAG.
-        if found is not None and (used is None or status == "ok" or tried[-1]["acyclic"]):
-            weights, used = found, tried[-1]
+        if kept is not None and (used is None or status == "ok" or tried[-1]["acyclic"]):
+            weights, used = kept, tried[-1]
         if tried[-1]["acyclic"] or status == "timeout":
             break
     facts = {
         "lambda": used["lambda"] if used else None,
         "h": used["h"] if used else None,
-        "evaluations": sum(one["evaluations"] for one in tried),
+        "evaluations": sum(attempt["evaluations"] for attempt in tried),
         "dropped_for_acyclicity": 0,
         "tried": tried,
     }
@@ -101,7 +123,7 @@ def minimise(
     covariance: np.ndarray,
     penalty: float,
     settings: NotearsSettings,
-    budget: Budget,
+    clock: Clock,
     progress: _Progress,
 ) -> None:
     """Run the augmented Lagrangian of Zheng et al. (2018), algorithm 1, into `progress`."""
@@ -114,18 +136,18 @@ def minimise(
     multiplier, last_h = 0.0, np.inf
     for _ in range(settings.max_iter):
         while progress.rho < settings.rho_max:
-            objective = _objective(covariance, penalty, progress.rho, multiplier, budget, progress)
+            objective = _objective(covariance, penalty, progress.rho, multiplier, clock, progress)
             is_first = last_h == np.inf and progress.rho == 1.0
             keep = progress.keep_iterate if is_first and progress.keeps_iterates else None
-            found = minimize(
+            minimum = minimize(
                 objective, halves, jac=True, bounds=bounds, method="L-BFGS-B", callback=keep
             ).x
-            progress.weights = _join(found, d)
+            progress.weights = _join(minimum, d)
             progress.h, _ = acyclicity(progress.weights)
             if progress.h <= 0.25 * last_h:
                 break
             progress.rho *= 10
-        halves, last_h = found, progress.h
+        halves, last_h = minimum, progress.h
         multiplier += progress.rho * progress.h
         progress.steps += 1
         if progress.h <= settings.h_tol or progress.rho >= settings.rho_max:
@@ -137,7 +159,7 @@ def _objective(
     penalty: float,
     rho: float,
     multiplier: float,
-    budget: Budget,
+    clock: Clock,
     progress: _Progress,
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """The penalised loss and its gradient in the two non-negative halves of the weights."""
@@ -145,7 +167,7 @@ def _objective(
     identity = np.eye(d)
 
     def evaluate(halves: np.ndarray) -> tuple[float, np.ndarray]:
-        budget.check()
+        clock.check()
         progress.evaluations += 1
         weights = _join(halves, d)
         remainder = identity - weights
@@ -175,13 +197,16 @@ def _covariance(values: np.ndarray) -> np.ndarray:
 
 
 ESTIMATOR = Estimator(
-    name="notears",
+    key="notears",
+    label="NOTEARS",
     function=estimate_notears,
     settings=NotearsSettings,
     directed=True,
     nonlinear=False,
     tree=False,
     causal=True,
-    cost="iterations x d^3",
+    growth="iterations x d^3",
     citation="Zheng, Aragam, Ravikumar and Xing (2018), DAGs with NO TEARS, NeurIPS",
+    from_catalog={"lambdas": "notears_lambdas"},
+    order=1,
 )

@@ -7,15 +7,30 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from pydantic import Field
 
 import tabpet
-from tabpet.config import PcSettings
-from tabpet.graphs.budget import Budget
+from tabpet.clock import Clock
+from tabpet.entries import Estimate, Estimator
 from tabpet.graphs.methods._correlation import absolute_correlations
-from tabpet.graphs.registry import Estimate, Estimator
+from tabpet.section import Section
 
 
-def estimate_pc(values: np.ndarray, settings: PcSettings, budget: Budget) -> Estimate:
+class PcSettings(Section):
+    """Settings of PC, which is not in the paper."""
+
+    alpha: float = Field(0.05, gt=0, lt=1, description="Level of the independence tests.")
+    max_conditions: int = Field(2, ge=0, description="Most nodes that a test conditions on.")
+    shrinkage: float = Field(
+        1e-3,
+        gt=0,
+        lt=1,
+        description="Share by which correlations are shrunk, so that collinear nodes can be "
+        "tested.",
+    )
+
+
+def estimate_pc(values: np.ndarray, settings: PcSettings, clock: Clock) -> Estimate:
     """Run PC in a process of its own; weights are absolute correlations.
 
     An edge of unknown direction is kept in both directions.
@@ -29,7 +44,7 @@ def estimate_pc(values: np.ndarray, settings: PcSettings, budget: Budget) -> Est
             max_conditions=settings.max_conditions,
             shrinkage=settings.shrinkage,
         )
-        failure = _run_worker(folder, budget)
+        failure = _run_worker(folder, clock)
         edges, stage = _best_so_far(folder, settings, values.shape[1])
         tests = folder / "tests.npy"
         n_tests = int(np.load(tests)) if tests.exists() else None
@@ -45,7 +60,7 @@ def estimate_pc(values: np.ndarray, settings: PcSettings, budget: Budget) -> Est
     )
 
 
-def _run_worker(folder: Path, budget: Budget) -> str:
+def _run_worker(folder: Path, clock: Clock) -> str:
     """Run PC until it or the budget ends; return what went wrong, if it did."""
     package_folder = str(Path(tabpet.__file__).parents[1])
     search_path = os.pathsep.join([package_folder, os.environ.get("PYTHONPATH", "")])
@@ -53,7 +68,7 @@ def _run_worker(folder: Path, budget: Budget) -> str:
         subprocess.run(
             [sys.executable, "-m", "tabpet.graphs.methods._pc_worker", str(folder)],
             env={**os.environ, "PYTHONPATH": search_path, "OPENBLAS_NUM_THREADS": "1"},
-            timeout=budget.left,
+            timeout=None if clock.limit is None else clock.left,
             check=True,
             capture_output=True,
             text=True,
@@ -78,14 +93,17 @@ def _best_so_far(folder: Path, settings: PcSettings, d: int) -> tuple[np.ndarray
 
 
 ESTIMATOR = Estimator(
-    name="pc",
+    key="pc",
+    label="PC",
     function=estimate_pc,
     settings=PcSettings,
     directed=True,
     nonlinear=False,
     tree=False,
     causal=True,
-    cost="number of tests, which grows with d^2 and with the degrees",
+    growth="number of tests, which grows with d^2 and with the degrees",
     citation="Spirtes and Glymour (1991), An algorithm for fast recovery of sparse causal graphs; "
     "causal-learn, Zheng et al. (2024), Journal of Machine Learning Research 25",
+    needs=("causal-learn",),
+    order=6,
 )

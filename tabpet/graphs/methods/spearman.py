@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from tabpet.config import NoSettings
-from tabpet.graphs.budget import Budget
+from tabpet.clock import Clock
+from tabpet.entries import Estimate, Estimator
 from tabpet.graphs.methods._correlation import absolute_correlations
-from tabpet.graphs.registry import Estimate, Estimator
+from tabpet.section import NoSettings
 
 
-def estimate_spearman(values: np.ndarray, settings: NoSettings, budget: Budget) -> Estimate:
+def estimate_spearman(values: np.ndarray, settings: NoSettings, clock: Clock) -> Estimate:
     """Rank every column once, with average ranks for ties, and correlate the ranks."""
     from scipy.stats import rankdata
 
@@ -16,13 +16,15 @@ def estimate_spearman(values: np.ndarray, settings: NoSettings, budget: Budget) 
 
 
 ESTIMATOR = Estimator(
-    name="spearman",
+    key="spearman",
+    label="Spearman",
     function=estimate_spearman,
-    settings=NoSettings,
     directed=False,
     nonlinear=True,
     tree=False,
     causal=False,
-    cost="n d^2, one matrix product, after d sorts",
+    growth="n d^2, one matrix product, after d sorts",
     citation="Spearman (1904), The proof and measurement of association between two things",
+    cost="instant",
+    order=4,
 )

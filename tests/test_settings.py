@@ -1,20 +1,29 @@
 """Settings, presets and the files generated from them."""
 
+import copy
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from snakemake.utils import update_config
 
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.cli import generated_files
-from tabpet.config import Settings, read_settings, settings_table
+from tabpet.errors import TabpetError
+from tabpet.plan import describe_differences
+from tabpet.settings import Settings, overlay, read_settings
+from tabpet.settings.docs import settings_table
 
 ROOT = Path(__file__).parents[1]
-CONFIGS = [ROOT / "config.yaml", *sorted((ROOT / "configs").glob("*.yaml"))]
+PAPER, AUTHORS = ROOT / "configs/paper.yaml", ROOT / "configs/authors.yaml"
+CONFIGS = {path.name: (path,) for path in (ROOT / "configs").glob("*.yaml")}
+CONFIGS |= {"config.yaml": (ROOT / "config.yaml",), AUTHORS.name: (PAPER, AUTHORS)}
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_presets_are_valid_and_select_datasets(path):
-    settings = read_settings(path)
+@pytest.mark.parametrize("name", sorted(CONFIGS))
+def test_presets_are_valid_and_select_datasets(name):
+    settings = read_settings(*CONFIGS[name])
     catalog = read_catalogs([ROOT / sheet for sheet in settings.catalogs])
     assert select_datasets(catalog, settings.datasets, settings.exclude)
 
@@ -51,9 +60,36 @@ def test_table_names_nested_settings():
     assert "| `prepare.max_missing` | `0.7` |" in settings_table()
 
 
-def test_preset_of_the_released_code_keeps_k_on_few_nodes():
-    assert read_settings(ROOT / "configs/authors.yaml").encoding.few_nodes == "repeat"
-    assert read_settings(ROOT / "configs/paper.yaml").encoding.few_nodes == "lower"
+def test_the_released_code_differs_from_the_text_in_these_settings_alone():
+    text, code = read_settings(PAPER), read_settings(PAPER, AUTHORS)
+    assert describe_differences(text.model_dump(), code.model_dump()) == (
+        "nodes.rows: train, now all; encoding.symmetrize: mean, now max; "
+        "encoding.laplacian: combinatorial, now normalized; "
+        "encoding.few_nodes: lower, now repeat; "
+        "model_settings.saint.attention_dropout: 0.8, now 0.0"
+    )
+
+
+NESTED = st.recursive(
+    st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+MAPPINGS = st.dictionaries(st.sampled_from("abc"), NESTED, max_size=3)
+
+
+@given(MAPPINGS, MAPPINGS)
+def test_files_are_laid_over_each_other_as_snakemake_does_it(below, above):
+    theirs = copy.deepcopy(below)
+    update_config(theirs, copy.deepcopy(above))
+    before = copy.deepcopy(below)
+    assert overlay(below, above) == theirs
+    assert below == before
+
+
+def test_an_overlay_alone_says_what_is_missing():
+    with pytest.raises(TabpetError, match="authors.yaml has 1 problem.*\n.*`datasets` is missing"):
+        read_settings(AUTHORS)
 
 
 def test_catalog_holds_the_papers_tables():

@@ -1,7 +1,7 @@
-"""The rows of tuned trees and plain references in run files."""
+"""The runs of tuned trees and plain references."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -11,16 +11,16 @@ from tabpet.runs import Run, Status, is_out_of_memory, used_versions
 _CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ")
 
 
-def start_row(
+def start_run(
     split: Split,
     model: str,
     encoding: str,
     seed: int,
     device: str,
-    packages: list[str],
+    packages: Iterable[str],
     provenance: dict[str, Any] | None,
 ) -> Callable[..., Run]:
-    """A row that knows what is run; the caller adds how it went."""
+    """A run that knows what it is of; the caller adds how it went."""
     return partial(
         Run,
         dataset=split.info.dataset,

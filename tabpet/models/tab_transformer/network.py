@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tabpet.config import TabTransformerSettings
 from tabpet.models.layers import (
     Attention,
     GatedFeedForward,
@@ -21,6 +20,7 @@ from tabpet.models.layers import (
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
 from tabpet.models.positions import Positions, add_positions
+from tabpet.models.tab_transformer import TabTransformerSettings, shared_width
 from tabpet.models.weights import Members
 
 MLP_FACTORS = (4, 2)
@@ -159,9 +159,3 @@ class TabTransformer(MemberModel):
         for layer in self.mlp[:-1]:
             x = F.relu(layer(x))
         return self.mlp[-1](x)
-
-
-def shared_width(settings: TabTransformerSettings) -> int:
-    """Columns of a token that name its feature: an eighth of the width, encodings or not."""
-    # NOTE[PAPER]: whether that eighth shrinks with the room that encodings take is not said.
-    return settings.width // 8

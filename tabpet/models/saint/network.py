@@ -1,7 +1,7 @@
 """SAINT with positional encodings (paper, appendix F.2; Somepalli et al. 2021).
 
 Attention between the features of a row, then between the rows of a batch, each with its
-feed-forward part; the prediction comes from the CLS token. No pre-training. A row that is scored
+feed-forward network; the prediction comes from the CLS token. No pre-training. A row that is scored
 attends to itself and to a context of training rows, so that no other scored row matters.
 """
 
@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tabpet.config import SaintSettings
 from tabpet.models.context import Context
 from tabpet.models.layers import (
     Attention,
@@ -24,6 +23,7 @@ from tabpet.models.layers import (
 from tabpet.models.layout import Layout
 from tabpet.models.members import MemberModel
 from tabpet.models.positions import Positions, add_positions
+from tabpet.models.saint import SaintSettings
 from tabpet.models.weights import Members
 
 TOKENIZER_HIDDEN = 100
@@ -63,7 +63,7 @@ class Tokenizer(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward part over tokens of some width."""
+    """Attention and feed-forward network over tokens of some width."""
 
     def __init__(
         self, members: Members, settings: SaintSettings, *, width: int, head_width: int

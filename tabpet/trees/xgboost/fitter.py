@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from tabpet.config import TreeSettings
 from tabpet.errors import TabpetError
-from tabpet.trees.learners import Fit, Watch, score_fit
+from tabpet.settings import TreeSettings
+from tabpet.trees.fitting import Fit, Watch, score_fit
 from tabpet.trees.table import Sample, Table
 
 _WATCHED = "val"
@@ -24,7 +24,7 @@ _METRICS = {
 }
 
 
-class XGBoostLearner:
+class XGBoostFitter:
     """XGBoost on one table. Features have no names there, so that no name can be refused."""
 
     def __init__(self, table: Table, settings: TreeSettings, seed: int, threads: int) -> None:

@@ -8,9 +8,9 @@ import pandas as pd
 from catboost import CatBoost, Pool  # type: ignore[import-untyped]
 from catboost.utils import get_gpu_device_count  # type: ignore[import-untyped]
 
-from tabpet.config import TreeSettings
 from tabpet.errors import TabpetError
-from tabpet.trees.learners import Fit, Watch, score_fit
+from tabpet.settings import TreeSettings
+from tabpet.trees.fitting import Fit, Watch, score_fit
 from tabpet.trees.table import Sample, Table
 
 _WATCHED = "validation"
@@ -18,7 +18,7 @@ _WATCHED = "validation"
 _BALANCED_ACCURACY = "Accuracy:use_weights=true"
 
 
-class CatBoostLearner:
+class CatBoostFitter:
     """CatBoost on one table. A level that no training row has is a category without statistics."""
 
     def __init__(self, table: Table, settings: TreeSettings, seed: int, threads: int) -> None:

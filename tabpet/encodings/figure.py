@@ -1,11 +1,13 @@
-"""A figure per graph: the network of features and the spectrum from which k is chosen."""
+"""A figure per encoding: the network of its graph and the spectrum from which k is chosen."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tabpet.encodings.encoding import Encoding
+from tabpet.encodings.k_selection import HIGH, LOW
 from tabpet.files import replacing
 from tabpet.graphs.graph import Graph
 from tabpet.graphs.laplacian import laplacian_matrix, symmetric_weights
@@ -19,20 +21,9 @@ _MOST_EDGES = 160
 _MOST_LABELS = 30
 _MOST_KAMADA_KAWAI = 200
 _LONGEST_LABEL = 18
-_WINDOW = (0.75, 1.25)  # mid frequencies, which the choice of k leaves out
 
 
-class ChosenEigenvectors(Protocol):
-    """What the figure needs of an encoding."""
-
-    @property
-    def k(self) -> int:
-        """Eigenvectors from each end."""
-
-
-def plot_graph(
-    graph: Graph, encoding: ChosenEigenvectors | None = None, dataset: str = ""
-) -> "Figure":
+def plot_graph(graph: Graph, encoding: Encoding | None = None, dataset: str = "") -> "Figure":
     """Draw the strongest edges between features and the spectrum with the chosen k."""
     from matplotlib.figure import Figure
 
@@ -76,7 +67,7 @@ def _draw_network(axes: "Axes", graph: Graph) -> None:
     lines = LineCollection(
         list(np.stack([positions[rows], positions[columns]], axis=1)),
         linewidths=(0.5 + 2.5 * share).tolist(),
-        colors=[str(0.75 - 0.65 * one) for one in share],
+        colors=[str(0.75 - 0.65 * strength) for strength in share],
         zorder=1,
     )
     axes.add_collection(lines)
@@ -142,7 +133,7 @@ def _spread_components(drawn: Any) -> dict[int, np.ndarray]:
     if len(drawn) > _MOST_KAMADA_KAWAI:
         return nx.spring_layout(drawn, seed=0, iterations=50)
     distances = dict(nx.all_pairs_shortest_path_length(drawn))
-    longest = max(max(one.values()) for one in distances.values())
+    longest = max(max(reached.values()) for reached in distances.values())
     full = {a: {b: distances[a].get(b, longest + 1) for b in drawn.nodes} for a in drawn.nodes}
     return nx.kamada_kawai_layout(drawn, dist=full)
 
@@ -154,17 +145,17 @@ def _label_features(
     named: list[int] = []
     # Many small points leave less room for names than few large ones.
     room = np.array([0.16, 0.05]) if len(features) > _MOST_LABELS else np.zeros(2)
-    for one in np.argsort(-degrees, kind="stable"):
+    for feature in np.argsort(-degrees, kind="stable"):
         if len(named) == _MOST_LABELS:
             break
-        if named and (np.abs(positions[named] - positions[one]) < room).all(axis=1).any():
+        if named and (np.abs(positions[named] - positions[feature]) < room).all(axis=1).any():
             continue
-        named.append(int(one))
-        name = features[one]
+        named.append(int(feature))
+        name = features[feature]
         short = name if len(name) <= _LONGEST_LABEL else name[: _LONGEST_LABEL - 1] + "…"
         axes.annotate(
             short,
-            positions[one],
+            positions[feature],
             xytext=(0, 6),
             textcoords="offset points",
             ha="center",
@@ -176,14 +167,14 @@ def _label_features(
     return len(named)
 
 
-def _draw_spectrum(axes: "Axes", graph: Graph, encoding: ChosenEigenvectors | None) -> None:
+def _draw_spectrum(axes: "Axes", graph: Graph, encoding: Encoding | None) -> None:
     """Eigenvalues of the normalized Laplacian; those that count towards the encoding are filled."""
     from matplotlib.ticker import MaxNLocator
 
     weights = symmetric_weights(graph.adjacency)
     values = np.linalg.eigvalsh(laplacian_matrix(weights, "normalized"))
     ranks = np.arange(1, len(values) + 1)
-    axes.axhspan(*_WINDOW, color="0.92", zorder=0, label="left out of the choice of k")
+    axes.axhspan(LOW, HIGH, color="0.92", zorder=0, label="left out of the choice of k")
     size = 22 if len(values) <= 60 else 9
     axes.scatter(ranks, values, s=size, facecolor="white", edgecolor="0.3", linewidth=0.8)
     if encoding is not None and len(values) > 2:

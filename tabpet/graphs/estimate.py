@@ -1,61 +1,20 @@
-"""The graph estimators by name, and the one function that runs them (Methodology, "Graph
-Estimation"). Every module in `tabpet.graphs.methods` defines one `ESTIMATOR`."""
+"""Running a graph estimator by its key (Methodology, "Graph Estimation")."""
 
-import importlib
 import logging
-import pkgutil
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tabpet.config import Section, load_section
+from tabpet.clock import Clock, OutOfTime
 from tabpet.data.nodes import NodeMatrix
+from tabpet.entries import Estimate, Estimator
 from tabpet.errors import TabpetError
-from tabpet.graphs.budget import Budget, BudgetSpent
 from tabpet.graphs.graph import Graph
+from tabpet.registry import GRAPHS
 from tabpet.runs import is_transient
+from tabpet.settings import load_section
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass
-class Estimate:
-    """What an estimator returns: weights over the columns it was given, and how it went."""
-
-    adjacency: np.ndarray  # (d, d), [i, j] is the weight of the edge i -> j
-    status: str = "ok"  # ok, timeout or error
-    reason: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Estimator:
-    """An estimator and what is worth knowing about it."""
-
-    name: str
-    function: Callable[[np.ndarray, Any, Budget], Estimate]  # (n, d) standardised values
-    settings: type[Section]  # its defaults are the paper's
-    directed: bool
-    nonlinear: bool
-    tree: bool
-    causal: bool
-    cost: str  # how the time grows with n rows and d nodes
-    citation: str
-
-
-def _find_estimators() -> dict[str, Estimator]:
-    """Import every public module of `tabpet.graphs.methods` and collect its estimator."""
-    from tabpet.graphs import methods
-
-    found = {}
-    for module in pkgutil.iter_modules(methods.__path__):
-        if not module.name.startswith("_"):
-            estimator = importlib.import_module(f"{methods.__name__}.{module.name}").ESTIMATOR
-            found[estimator.name] = estimator
-    return found
 
 
 def estimate_graph(
@@ -66,7 +25,7 @@ def estimate_graph(
     *,
     retries_left: int = 0,
 ) -> Graph:
-    """Estimate the graph of `matrix` with a named method; slow ones end after about `seconds`.
+    """Estimate the graph of `matrix` with a named method; budgeted ones end after `seconds`.
 
     An estimator that fails gives a graph without edges that says so. While there are retries left,
     what another try may mend is raised instead.
@@ -74,23 +33,19 @@ def estimate_graph(
     import scipy.linalg  # noqa: F401  (loads the BLAS that is limited below)
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from tabpet.graphs import ESTIMATORS
-
-    if method not in ESTIMATORS:
-        known = ", ".join(ESTIMATORS)
-        raise TabpetError(f"graph {method!r} is not known; the known graphs are: {known}")
-    estimator = ESTIMATORS[method]
+    estimator = GRAPHS.find(method)
     chosen = load_section(estimator.settings, settings or {}, f"settings of graph {method!r}:")
     if not np.isfinite(matrix.values).all():
         raise TabpetError(f"graph {method!r}: the node matrix has missing or infinite values")
     # Estimators see the nodes in the order of their names, so that the order of the columns in a
     # table cannot change a tie, a rounding or an optimiser's path.
     order = np.argsort(np.array(matrix.nodes, dtype=np.str_), kind="stable")
-    budget = Budget(seconds)
+    # Instant ones have no limit, so that their result can't depend on the clock.
+    clock = Clock(None if estimator.cost == "instant" else seconds)
     # One BLAS thread: sums are then added in one order, whatever the machine's thread count.
     with threadpool_limits(limits=1, user_api="blas"):
         values = np.ascontiguousarray(matrix.values[:, order])
-        estimate = _run(estimator, values, chosen, budget, retries_left)
+        estimate = _run(estimator, values, chosen, clock, retries_left)
     adjacency = np.zeros_like(estimate.adjacency)
     adjacency[np.ix_(order, order)] = estimate.adjacency
     return Graph(
@@ -101,7 +56,7 @@ def estimate_graph(
         adjacency=adjacency,
         directed=estimator.directed,
         settings=chosen.model_dump(mode="json"),
-        seconds=budget.used,
+        seconds=clock.elapsed,
         status=estimate.status,
         reason=estimate.reason,
         facts=estimate.facts,
@@ -110,7 +65,7 @@ def estimate_graph(
 
 
 def _run(
-    estimator: Estimator, values: np.ndarray, settings: Any, budget: Budget, retries_left: int
+    estimator: Estimator, values: np.ndarray, settings: Any, clock: Clock, retries_left: int
 ) -> Estimate:
     """Run an estimator; fewer than two nodes or two rows leave nothing to estimate."""
     n, d = values.shape
@@ -118,13 +73,13 @@ def _run(
         reason = f"nodes: {d}, rows: {n}; a graph needs two of each"
         return Estimate(np.zeros((d, d)), reason=reason)
     try:
-        estimate = estimator.function(values, settings, budget)
-    except BudgetSpent:
+        estimate = estimator.function(values, settings, clock)
+    except OutOfTime:
         return Estimate(np.zeros((d, d)), status="timeout", reason="the budget ended: no edges")
     except Exception as error:  # a failed estimator is a row that says so, like any other result
         if retries_left and is_transient(error):
             raise
-        logger.exception("%s failed", estimator.name)
+        logger.exception("%s failed", estimator.key)
         reason = f"{type(error).__name__}: {error}"
         return Estimate(np.zeros((d, d)), status="error", reason=reason)
     np.fill_diagonal(estimate.adjacency, 0.0)

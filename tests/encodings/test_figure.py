@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tabpet.encodings import encode
-from tabpet.graphs.figure import feature_weights, plot_graph, save_svg
+from tabpet.encodings.figure import feature_weights, plot_graph, save_svg
 from tests.graphs.test_facts import graph_of
 
 

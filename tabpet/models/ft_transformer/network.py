@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tabpet.config import FTTransformerSettings
+from tabpet.models.ft_transformer import FTTransformerSettings
 from tabpet.models.layers import (
     Attention,
     MemberEmbedding,
@@ -98,7 +98,7 @@ class CLSAttention(Attention):
 
 
 class ReGLU(nn.Module):
-    """Feed-forward part: Linear, ReGLU, dropout, Linear."""
+    """Feed-forward network: Linear, ReGLU, dropout, Linear."""
 
     def __init__(self, members: Members, settings: FTTransformerSettings) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class ReGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward part, each behind its norm and around it a residual."""
+    """Attention and feed-forward network, each behind its norm and around it a residual."""
 
     def __init__(
         self, members: Members, settings: FTTransformerSettings, *, first: bool, last: bool
@@ -147,7 +147,7 @@ class Block(nn.Module):
         return self._add(tokens.join(), self.attention.attend(qkv.join()))
 
     def _add(self, x: Tensor, attended: Tensor) -> Tensor:
-        """The residual of attention, then the feed-forward part and its residual."""
+        """The residual of attention, then the feed-forward network and its residual."""
         x = x[:, :, : attended.shape[2]] + self._drop(attended)
         return x + self._drop(self.ffn(self.ffn_norm(x)))
 

@@ -1,12 +1,14 @@
-"""What a tree learner does for a search: fit one set of parameters, stopped by validation rows."""
+"""What a learner does for a search: fit one set of parameters, stopped by validation rows."""
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from tabpet.config import TreeSettings
+from tabpet.registry import LEARNERS
+from tabpet.settings import TreeSettings
 from tabpet.trees.table import Table
 
 # Told after every round: rounds so far, and what stops training (smaller is better). True ends
@@ -25,24 +27,19 @@ class Fit:
     trained: int | None = None  # until it was stopped
 
 
-class Learner(Protocol):
-    """A learner that holds its table and fits it again and again."""
+class Fitter(Protocol):
+    """Holds a table and fits a learner to it again and again."""
 
     def fit(self, parameters: Mapping[str, Any], watch: Watch) -> Fit:
         """Fit one set of parameters; the round that validation rows like best is kept."""
 
 
-def build_learner(
-    name: str, table: Table, settings: TreeSettings, seed: int, threads: int
-) -> Learner:
-    """Make a learner by its name."""
-    if name == "xgboost":
-        from tabpet.trees.xgboost_learner import XGBoostLearner
-
-        return XGBoostLearner(table, settings, seed, threads)
-    from tabpet.trees.catboost_learner import CatBoostLearner
-
-    return CatBoostLearner(table, settings, seed, threads)
+def build_fitter(
+    learner: str, table: Table, settings: TreeSettings, seed: int, threads: int
+) -> Fitter:
+    """The fitter of a learner by its key."""
+    fitter = pkgutil.resolve_name(LEARNERS.find(learner).fitter)
+    return fitter(table, settings, seed, threads)
 
 
 def score_fit(
