@@ -27,7 +27,7 @@ DEVICES = {"cpu": Device(80e9, 0.006), "gpu": Device(4e12, 0.012)}
 START_SECONDS = 3.0  # of a job, until it works
 _SCORING = 1.15  # validation rows after every epoch, test rows at the end
 # A number that a step keeps is the sum of about this share of a token's width of products.
-_PRODUCTS_PER_NUMBER = 0.6
+_PRODUCTS_PER_NUMBER = 0.4
 _LEVELS = 3  # nodes of a categorical feature beyond its first
 _SEARCH_ROUNDS = 500  # of a trial, where early stopping ends it before
 _ROUND_SECONDS, _VALUE_SECONDS = (
