@@ -5,7 +5,7 @@ READY := .venv/.ready
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint requirements.lock
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-slurm lint docs clean
+.PHONY: demo test test-slurm reference lint docs clean
 
 demo: $(READY)
 	snakemake --profile profiles/local
@@ -16,6 +16,10 @@ test: $(READY)
 
 test-slurm: $(READY) # on a throw-away Slurm on this machine, which is installed if it is missing
 	tests/slurm/run
+
+# The project's own evidence, docs/reference.md: hours, at low priority; killed, it goes on from there.
+reference: $(READY)
+	nice -n 19 snakemake --profile profiles/local --configfile configs/reference.yaml --directory results/reference
 
 lint: $(READY)
 	ruff check .

@@ -13,6 +13,7 @@ from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.costs import small_tables
 from tabpet.errors import TabpetError
 from tabpet.names import EncodingName
+from tabpet.places import find_mirror, find_sheets
 from tabpet.plan import (
     Cell,
     graph_settings,
@@ -27,15 +28,14 @@ from tabpet.state import recorded_alphas, state_key
 from tabpet.workflow import export_environment, export_run
 
 
-def find_catalog(path):
-    """A sheet in the working directory, else beside the Snakefile."""
-    return path if path.exists() else ROOT / path
-
-
 try:
     settings = load_settings(config)
-    catalog = read_catalogs(map(find_catalog, settings.catalogs))
+    config_files = workflow.overwrite_configfiles or [ROOT / "config.yaml"]
+    catalog = read_catalogs(find_sheets(settings.catalogs, config_files))
     datasets = select_datasets(catalog, settings.datasets, settings.exclude)
+    if any(catalog[name].source == "openml" for name in datasets):
+        mirror = find_mirror(settings.fetch, config_files)
+        settings = settings.model_copy(update={"fetch": mirror})
 except TabpetError as error:
     raise WorkflowError(str(error)) from None
 

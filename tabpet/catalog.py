@@ -141,6 +141,16 @@ def _resolve(catalog: Mapping[str, CatalogRow], entries: Iterable[str]) -> set[s
 
 
 def _read_sheet(path: Path) -> list[CatalogRow]:
+    """The rows of a sheet; the first problem is an error."""
+    rows, problems = parse_sheet(path)
+    if problems:
+        more = f" ({len(problems) - 1} more problems: `tabpet dataset check {path}`)"
+        raise TabpetError(problems[0] + (more if len(problems) > 1 else ""))
+    return rows
+
+
+def parse_sheet(path: Path) -> tuple[list[CatalogRow], list[str]]:
+    """The rows of a sheet that can be read, and what is wrong with the others."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -161,17 +171,17 @@ def _read_sheet(path: Path) -> list[CatalogRow]:
             f"{', '.join(CatalogRow.model_fields)}. "
             + (f"Not known: {', '.join(sorted(map(str, unknown)))}." if unknown else "")
         )
-    rows = []
+    rows, problems = [], []
     for number, fields in enumerate(reader, start=2):
         if not any(fields.values()):
             continue  # spreadsheets leave such lines behind
         try:
             rows.append(CatalogRow.model_validate(_parse_fields(fields, path.parent)))
         except (ValidationError, ValueError) as error:
-            raise TabpetError(
+            problems.append(
                 f"{path}, line {number} ({fields.get('name') or 'no name'}): {_first_line(error)}"
-            ) from None
-    return rows
+            )
+    return rows, problems
 
 
 def _parse_fields(fields: Mapping[str | None, str | None], folder: Path) -> dict[str, Any]:

@@ -10,18 +10,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tabpet import __version__
 from tabpet.catalog import CatalogRow, select_datasets
+from tabpet.data.command import dataset
 from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.forecast import plan
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
+from tabpet.places import find_mirror
+from tabpet.reference import reference
 from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
 from tabpet.state import newer_runs
 from tabpet.status import status
 from tabpet.training.command import train
+from tabpet.trial.command import try_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +40,25 @@ app.command()(retry)
 app.command()(encoding)
 app.command()(plan)
 app.command()(status)
+app.command()(reference)
+app.command("try")(try_table)
+app.add_typer(dataset, name="dataset")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"tabpet {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
 
 
 @app.command()
@@ -46,6 +70,7 @@ def datasets(
 ) -> None:
     """List the datasets of the catalogs, and whether their tables are already here."""
     settings, catalog = read_experiment(config)
+    fetch = find_mirror(settings.fetch, config)
     names = select_datasets(catalog, wanted) if wanted else list(catalog)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset", no_wrap=True)
@@ -54,7 +79,7 @@ def datasets(
         table.add_column(heading, justify="right")
     table.add_column("groups")
     table.add_column("table", no_wrap=True)
-    places = [_whereabouts(catalog[name], settings.fetch) for name in names]
+    places = [_whereabouts(catalog[name], fetch) for name in names]
     for name, place in zip(names, places, strict=True):
         row = catalog[name]
         shape = (row.n_rows, row.n_features, row.n_categorical)
@@ -67,7 +92,7 @@ def datasets(
         )
     console.print(table)
     here = sum(place != "to download" and place != "file missing" for place in places)
-    console.print(f"\n{len(names)} datasets, {here} available without a download")
+    console.print(f"\n{count(len(names), 'dataset')}, {here} available without a download")
 
 
 @app.command()
@@ -157,7 +182,7 @@ def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:
     console.print(_frame_table(frame[columns].itertuples(index=False), columns))
     warned = int(frame["warnings"].notna().sum())
     console.print(
-        f"\n{frame['dataset'].nunique()} datasets prepared"
+        f"\n{count(frame['dataset'].nunique(), 'dataset')} prepared"
         f"{f', {warned} with warnings' if warned else ''}. Details: "
         f"{results / 'tables' / 'datasets.csv'}"
     )
@@ -195,7 +220,7 @@ def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:
 
 def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
     """Where the table of a row is now."""
-    from tabpet.data.fetch import mirror_file, mirror_folder
+    from tabpet.data.fetch import mirror_file
 
     if (Path("results/data") / row.name / "raw.parquet").is_file():
         return "fetched"
@@ -203,8 +228,12 @@ def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
         return "file" if row.path is not None and row.path.is_file() else "file missing"
     if row.source != "openml":
         return row.source
-    folder = mirror_folder(fetch)
-    return "in mirror" if folder and mirror_file(row, folder) else "to download"
+    return "in mirror" if fetch.mirror and mirror_file(row, fetch.mirror) else "to download"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 dataset`, `2 datasets`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:

@@ -1,12 +1,16 @@
 """The last words of a run: what failed and why, what was cut short, and what to type next."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from pathlib import Path
+
+import pandas as pd
 
 from tabpet.analysis.collect import collect_runs
 from tabpet.analysis.coverage import job_outcomes
+from tabpet.analysis.results import read_table
 from tabpet.catalog import CatalogRow
+from tabpet.data.summary import dataset_warnings
 from tabpet.settings import Settings
 from tabpet.state import failures, graph_statuses
 
@@ -57,6 +61,11 @@ def describe_end(
         )
         lines += [f"  {path}: {status}, {reason}" for path, status, reason in graphs[:_SHOWN]]
         lines += _more(graphs)
+    warnings = dataset_warnings(_prepared(folder))
+    if warnings:
+        lines.append("Worth knowing about the tables:")
+        lines += [f"  {name}: {text}" for name, text in list(warnings.items())[:_SHOWN]]
+        lines += _more(warnings)
     if 0 < counts["missing"] < counts.total():
         given = f" --configfile {' '.join(config)}" if config else ""
         lines.append(f"Tables and page of what there is: snakemake partial --cores all{given}")
@@ -69,5 +78,11 @@ def describe_end(
     return "\n".join(lines)
 
 
-def _more(listed: Sequence[object]) -> list[str]:
+def _prepared(folder: Path) -> pd.DataFrame | None:
+    """The table of prepared datasets, where it was made."""
+    path = folder / "results/tables/datasets.csv"
+    return read_table(path) if path.is_file() else None
+
+
+def _more(listed: Sized) -> list[str]:
     return [f"  and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []

@@ -3,3 +3,7 @@
 
 class TabpetError(Exception):
     """A problem that the person running tabpet can fix; shown without a traceback."""
+
+
+class TableError(TabpetError, ValueError):
+    """A table or a target that can't be used; scikit-learn expects a ValueError there."""

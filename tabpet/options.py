@@ -8,10 +8,11 @@ import typer
 
 from tabpet.catalog import CatalogRow, read_catalogs
 from tabpet.errors import TabpetError
-from tabpet.settings import Settings, read_settings
+from tabpet.places import ROOT, find_sheets
+from tabpet.settings import Settings, load_settings, read_settings
 
-ROOT = Path(__file__).resolve().parent.parent
-DEFAULT_CONFIG = (ROOT / "config.yaml",)
+DEFAULT_CONFIG = tuple(path for path in [ROOT / "config.yaml"] if path.is_file())
+_NO_CONFIG = {"datasets": ["@demo"]}
 ConfigFiles = Annotated[
     list[Path],
     typer.Option(
@@ -37,6 +38,6 @@ def require_files(files: Sequence[Path], results: Path, config: Sequence[Path]) 
 
 def read_experiment(config: list[Path]) -> tuple[Settings, dict[str, CatalogRow]]:
     """The settings in config files, and all rows of their catalogs."""
-    settings = read_settings(*config)
-    sheets = (path if path.exists() else ROOT / path for path in settings.catalogs)
-    return settings, read_catalogs(sheets)
+    # Outside a checkout there is no default config, but the package has its catalog.
+    settings = read_settings(*config) if config else load_settings(_NO_CONFIG)
+    return settings, read_catalogs(find_sheets(settings.catalogs, config))

@@ -6,6 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+import tabpet
 from tabpet import cli
 from tabpet.files import write_json
 
@@ -67,3 +68,19 @@ def test_errors_are_plain_messages_with_the_whole_advice():
     assert "Traceback" not in done.stderr
     assert "Did you mean vehicle" in done.stderr
     assert "`catalogs: [datasets.csv, mine.csv]`" in done.stderr
+
+
+def test_one_dataset_is_one(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert "\n1 dataset, 1 available" in run("datasets", "demo-wine").output
+
+
+def test_version():
+    assert run("--version").output.strip() == f"tabpet {tabpet.__version__}"
+
+
+@pytest.mark.parametrize("command", ["train", "encoding"])
+def test_a_seed_is_not_negative(command):
+    names = ["demo-wine", "ft_transformer", "spearman"][:: 1 if command == "train" else 2]
+    done = run(command, *names, "--seed", "-1")
+    assert done.exit_code == 2 and "greater than or equal to 0" in done.output

@@ -25,7 +25,8 @@ def locked_versions() -> dict[str, str]:
 
 def requirements() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [normalised(re.split(r"[<>=\[]", entry)[0]) for entry in project["dependencies"]]
+    entries = [*project["dependencies"], *project["optional-dependencies"]["workflow"]]
+    return [normalised(re.split(r"[<>=\[]", entry)[0]) for entry in entries]
 
 
 def test_conda_environment_has_the_locked_versions():

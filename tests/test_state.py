@@ -99,6 +99,18 @@ def test_a_run_that_ended_well_says_nothing(tmp_path):
     for cell in planned_cells(settings, CONFIG["datasets"]):
         write_cell_run(tmp_path, cell)
     assert describe_end(settings, ROWS, tmp_path) == ""
+    # What is odd about a table is told all the same, a line per dataset.
+    table = tmp_path / "results/tables/datasets.csv"
+    table.parent.mkdir(parents=True)
+    table.write_text(
+        "dataset,split,warnings\na,1,constant columns: x; few rows\n"
+        'a,2,constant columns: x\nb,1,\n"c",1,dates\n'
+    )
+    assert describe_end(settings, ROWS, tmp_path).splitlines() == [
+        "Worth knowing about the tables:",
+        "  a: constant columns: x; few rows",
+        "  c: dates",
+    ]
 
 
 def test_every_log_that_is_looked_for_is_one_that_a_rule_writes():

@@ -66,8 +66,8 @@ class _Inputs:
                 except ValueError as error:
                     return f"made from a {path} that can't be read ({error})"
                 made = {name: about.get(name) for name in settings}
-                if found := describe_differences(made, settings):
-                    return f"made from a {path} of other settings ({found})"
+                if difference := describe_differences(made, settings):
+                    return f"made from a {path} of other settings ({difference})"
         return ""
 
 
@@ -105,9 +105,9 @@ def read_run_file(path: Path) -> pd.DataFrame:
             "`tabpet retry`, and run again."
         ) from None
     for name, value in Cell.parse(path).identity.items():
-        found = set(frame[name])
-        if found != {value}:
-            listed = ", ".join(sorted(map(str, found))) or "nothing"
+        held = set(frame[name])
+        if held != {value}:
+            listed = ", ".join(sorted(map(str, held))) or "nothing"
             raise TabpetError(
                 f"{path} should hold {name} {value}, but holds {listed}. Was it copied or "
                 "renamed? Delete it and run again."
@@ -123,8 +123,8 @@ def _difference(frame: pd.DataFrame, wanted: dict[str, Any]) -> str:
         if pd.isna(text):
             return "no record of the settings it was made with"
         made = json.loads(text)
-        if found := describe_differences(made["settings"], wanted["settings"]):
-            return f"made with other settings ({found})"
+        if difference := describe_differences(made["settings"], wanted["settings"]):
+            return f"made with other settings ({difference})"
         # An input that is gone or not yet made again can't be compared.
         changed = [
             name

@@ -8,7 +8,7 @@ import pandas as pd
 from tabpet.analysis.formats import number
 from tabpet.analysis.names import MODELS, TRANSFORMERS, encoding_name
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table, show
+from tabpet.analysis.table import Column, Panel, Table, show
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import STATUSES
 
@@ -81,14 +81,8 @@ def coverage_table(results: Results) -> Table:
     summary["complete"] = done.reindex(summary.index, fill_value=0)
     labelled = summary.set_axis([_cell_name(*cell) for cell in summary.index])
     total = show(summary.sum().to_frame("all").T, ALL_JOBS, "Model, encoding")
-    part = Part(show(labelled, COVERAGE, "Model, encoding")).with_footer(total)
-    caption = (
-        "A job is one dataset, split, model, encoding and seed. Complete: datasets whose jobs all "
-        "ended well. Timeout: cut short, the best state so far is scored and used. Skipped: the "
-        "model can't be used on the dataset. No graph: its estimator failed or had no time. "
-        "Outdated: made with other settings or inputs, left out. Missing: there is no run file."
-    )
-    return Table("coverage", caption, data, (part,))
+    panel = Panel(show(labelled, COVERAGE, "Model, encoding")).with_footer(total)
+    return Table.of("coverage", results.settings, data, [panel])
 
 
 def _count(jobs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -108,12 +102,9 @@ def cost_table(results: Results) -> Table:
     data = pd.DataFrame(rows)
     total = data[["jobs", "timed", "hours"]].agg(["sum"]).set_axis(["all"])
     total = total.astype({"jobs": int, "timed": int})
-    part = Part(show(data.set_index("stage"), COST, "Stage"))
-    caption = (
-        "Wall-clock hours added up over jobs, whatever ran at the same time. All alphas of a seed "
-        "train in one job."
-    )
-    return Table("cost", caption, data, (part.with_footer(show(total, COST[:3], "Stage")),))
+    panel = Panel(show(data.set_index("stage"), COST, "Stage"))
+    panel = panel.with_footer(show(total, COST[:3], "Stage"))
+    return Table.of("cost", results.settings, data, [panel])
 
 
 def _stage_rows(results: Results) -> Iterator[dict[str, Any]]:
@@ -122,7 +113,11 @@ def _stage_rows(results: Results) -> Iterator[dict[str, Any]]:
             yield _stage_row(results, f"Graphs: {encoding_name(str(method))}", graphs)
     jobs = job_outcomes(results.scores)
     jobs = jobs[~jobs["outcome"].isin(["skipped", NO_GRAPH, "missing", "outdated"])]
-    stage = jobs["encoding"].map(_kind) + ": " + jobs["model"].map(lambda one: MODELS.get(one, one))
+    stage = (
+        jobs["encoding"].map(_kind)
+        + ": "
+        + jobs["model"].map(lambda model: MODELS.get(model, model))
+    )
     for name, group in jobs.groupby(stage, sort=False):
         yield _stage_row(results, str(name), group)
 

@@ -1,6 +1,7 @@
 """The detailed tables: every dataset with spreads, and the test-chosen figure beside the result."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 import pandas as pd
 
@@ -13,8 +14,8 @@ from tabpet.analysis.names import (
     encoding_name,
 )
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table, spread, under
-from tabpet.names import Method
+from tabpet.analysis.table import Column, Panel, Table, spread, under
+from tabpet.names import EncodingName, Method
 
 COLUMNS = [
     "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
@@ -45,28 +46,20 @@ PET_COLUMNS = (
 def detailed_graphs_table(results: Results) -> Table:
     """Baseline, Tab-PET and improvement of every graph estimator, per dataset and model."""
     cells = results.cells
-    data = cells[~cells["encoding"].str.contains("-")].copy()
+    data = cells[[EncodingName.parse(name).control is None for name in cells["encoding"]]].copy()
     if data.empty:
         return Table.empty("detailed_graphs", "no transformer was trained with a graph's encoding")
     data["abbreviation"] = data["dataset"].map(results.short)
     data["graph_note"] = list(map(results.graph_note, data["dataset"], data["encoding"]))
-    parts = tuple(
-        _graphs_part(results, data[(data["model"] == model) & (data["task"] == task)], model, task)
-        for model in results.models
-        for task in TASKS
-        if ((data["model"] == model) & (data["task"] == task)).any()
-    )
-    caption = (
-        "Test score, mean and standard deviation over seeds (over splits where each has one seed): "
-        "base (alpha 0 at the width of that encoding) and Tab-PET (alpha chosen by validation), "
-        "improvement in percent, and the "
-        "improvement with alpha chosen by test (oracle). *: the graph has no edges, so that the "
-        "encoding is zero. †: the graph was cut by its time limit."
-    )
-    return Table("detailed_graphs", caption, data[COLUMNS], parts)
+    panels = [
+        _graphs_panel(results, these, model, task)
+        for model, task in product(results.models, TASKS)
+        if len(these := data[(data["model"] == model) & (data["task"] == task)])
+    ]
+    return Table.of("detailed_graphs", results.settings, data[COLUMNS], panels)
 
 
-def _graphs_part(results: Results, cells: pd.DataFrame, model: str, task: str) -> Part:
+def _graphs_panel(results: Results, cells: pd.DataFrame, model: str, task: str) -> Panel:
     present = set(cells["encoding"])
     columns = {
         encoding: under(encoding_name(encoding), GRAPH_COLUMNS)
@@ -74,7 +67,7 @@ def _graphs_part(results: Results, cells: pd.DataFrame, model: str, task: str) -
         if encoding in present
     }
     heading = f"{MODELS[model]}, {TASKS[task].lower()} ({METRICS[task]})"
-    return Part(spread_datasets(results, cells, task, "encoding", columns), heading, beside=3)
+    return Panel(spread_datasets(results, cells, task, "encoding", columns), heading, beside=3)
 
 
 def spread_datasets(
@@ -94,27 +87,21 @@ def detailed_models_table(results: Results) -> Table:
     """All methods per dataset with standard deviations, improvements and oracle."""
     if results.methods.empty:
         return Table.empty("detailed_models", "no run has finished")
-    main = results.settings.main_encoding
-    cells = results.cells[results.cells["encoding"] == main]
+    cells = results.cells[results.cells["encoding"] == results.settings.main_encoding]
     gains = cells.assign(method=[str(Method(model, "pet")) for model in cells["model"]])[
         ["dataset", "method", "improvement", "oracle_improvement", "oracle_sd"]
     ]
     data = results.methods.merge(gains, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
-    parts = tuple(
-        _models_part(results, data[data["task"] == task], task)
+    panels = [
+        _models_panel(results, these, task)
         for task in TASKS
-        if (data["task"] == task).any()
-    )
-    caption = (
-        f"Test score, mean and standard deviation over seeds. +PET: {encoding_name(main)} "
-        "encodings, alpha chosen by validation, improvement over the same model in percent; "
-        "oracle: alpha chosen by test."
-    )
-    return Table("detailed_models", caption, data, parts)
+        if len(these := data[data["task"] == task])
+    ]
+    return Table.of("detailed_models", results.settings, data, panels)
 
 
-def _models_part(results: Results, data: pd.DataFrame, task: str) -> Part:
+def _models_panel(results: Results, data: pd.DataFrame, task: str) -> Panel:
     columns = {}
     for method in map(str, results.method_table(task)):
         parsed = Method.parse(method)
@@ -124,4 +111,4 @@ def _models_part(results: Results, data: pd.DataFrame, task: str) -> Part:
         plain = [Column(("test", "sd"), group, base, with_deviation)]
         columns[method] = under(group, PET_COLUMNS) if parsed.variant == "pet" else plain
     heading = f"{TASKS[task]} ({METRICS[task]})"
-    return Part(spread_datasets(results, data, task, "method", columns), heading, beside=3)
+    return Panel(spread_datasets(results, data, task, "method", columns), heading, beside=3)

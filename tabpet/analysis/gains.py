@@ -3,8 +3,9 @@
 Every improvement chosen by validation has the test-chosen one ("oracle") beside it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from tabpet.analysis.formats import interval, number, p_value, percent, share, used, whole
 from tabpet.analysis.names import MODELS, TASKS, encoding_name
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table, show, spread, under
+from tabpet.analysis.table import Column, Panel, Table, show, spread, under
 from tabpet.names import EncodingName
 from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
@@ -94,159 +95,135 @@ ORACLE = (
 )
 
 Cell = tuple[str, str]  # model and encoding
+# What a table adds to the improvements of a cell in a scope.
+More = Callable[[Cell, str, pd.DataFrame], dict[str, Any]]
 
 
 def significance_table(results: Results) -> Table:
     """Tab-PET against its own baseline: size, tests, intervals and a second opinion."""
-    main, settings = results.settings.main_encoding, results.settings
+    main = results.settings.main_encoding
     models = [model for model in results.models if main in results.encodings_of(model)]
     if not models:
         return Table.empty("significance", no_main_encoding(results))
     rows = []
-    for scope in SCOPES:
-        for model in [*models, OVERALL] if len(models) > 1 else models:
-            pooled = models if model == OVERALL else [model]
-            gains = pd.concat([results.gains(one, main, scope) for one in pooled], keys=pooled)
-            if gains["improvement"].notna().any():
-                rows.append(
-                    {"model": model, "encoding": main, "task": scope} | _tested(results, gains)
-                )
+    for scope, model in product(SCOPES, [*models, OVERALL] if len(models) > 1 else models):
+        pooled = models if model == OVERALL else [model]
+        gains = pd.concat([results.gains(name, main, scope) for name in pooled])
+        if gains["improvement"].notna().any():
+            rows.append(
+                {"model": model, "encoding": main, "task": scope, **_tested(results, gains)}
+            )
     data = pd.DataFrame(rows)
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
-    level = f"{100 * (1 - settings.level):g} %"
-    caption = (
-        f"Improvement in percent with {encoding_name(main)} encodings, alpha chosen by validation. "
-        "n: datasets used. Overall: pairs of up to three models per dataset, pooled as the paper "
-        f"does; they are not independent, so its tests and intervals are too sure. CI: {level} "
-        "bootstrap (mean) and signed-rank (shift) intervals. Holm: corrected within this table. "
-        "r: rank-biserial effect size. Bayes: probability of worse, within "
-        f"{settings.rope:g} %, better. Oracle: alpha chosen by test."
-    )
     labels = [MODELS.get(model, "Overall") for model in data["model"]]
-    parts = parts_by_scope(data.set_axis(labels), SIGNIFICANCE, "Model")
-    return Table("significance", caption, data, parts)
+    panels = panels_by_scope(data.set_axis(labels), SIGNIFICANCE, "Model")
+    return Table.of("significance", results.settings, data, panels)
 
 
-def parts_by_scope(frame: pd.DataFrame, columns: Iterable[Column], corner: str) -> tuple[Part, ...]:
-    """A part per task and for both together; the index holds the labels of rows."""
-    return tuple(
-        Part(show(frame[frame["task"] == scope], columns, corner), HEADINGS[scope])
+def panels_by_scope(frame: pd.DataFrame, columns: Iterable[Column], corner: str) -> list[Panel]:
+    """A panel per task and for both together; the index holds the labels of rows."""
+    return [
+        Panel(show(these, columns, corner), HEADINGS[scope])
         for scope in SCOPES
-        if (frame["task"] == scope).any()
-    )
+        if len(these := frame[frame["task"] == scope])
+    ]
 
 
 def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:
     """The numbers of one row: every decision of the comparison, and the oracle's."""
     settings = results.settings
-    all_of = compare(gains["improvement"], settings.level, settings.rope, settings.bootstrap)
-    test = all_of.wilcoxon
+    comparison = compare(gains["improvement"], settings.level, settings.rope, settings.bootstrap)
+    test, shift, interval = comparison.wilcoxon, comparison.shift, comparison.interval
     return {
-        **asdict(all_of.summary),
-        "mean_low": all_of.interval.low,
-        "mean_high": all_of.interval.high,
-        "interval": all_of.interval.method,
+        **asdict(comparison.summary),
+        "mean_low": interval.low,
+        "mean_high": interval.high,
+        "interval": interval.method,
         "p": test.p,
-        "p_paper_rule": all_of.paper_wilcoxon.p,
+        "p_paper_rule": comparison.paper_wilcoxon.p,
         "test": test.method,
         "zeros": test.zeros,
         "ties": test.ties,
         "rank_sum": test.statistic,
         "effect_size": test.effect_size,
-        "shift": all_of.shift.shift,
-        "shift_low": all_of.shift.low,
-        "shift_high": all_of.shift.high,
+        "shift": shift.shift,
+        "shift_low": shift.low,
+        "shift_high": shift.high,
         "rope": settings.rope,
-        "bayes_worse": all_of.bayes.worse,
-        "bayes_equal": all_of.bayes.equal,
-        "bayes_better": all_of.bayes.better,
+        "bayes_worse": comparison.bayes.worse,
+        "bayes_equal": comparison.bayes.equal,
+        "bayes_better": comparison.bayes.better,
         **_oracle(gains),
     }
 
 
 def graph_methods_table(results: Results) -> Table:
     """Mean improvement and time of the graph estimators, per model."""
-    cells = [cell for cell in _cells(results) if "-" not in cell[1]]
+    cells = [cell for cell in _cells(results) if EncodingName.parse(cell[1]).control is None]
     if not cells:
         return Table.empty("graph_methods", "no transformer was trained with a graph's encoding")
-    seconds = _graph_seconds(results)
 
-    def states_and_time(cell: Cell, task: str, gains: pd.DataFrame) -> dict[str, Any]:
+    def states_and_time(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
         notes = [results.graph_note(str(name), cell[1]) for name in gains.index]
-        timed = seconds.get(cell[1], pd.Series(dtype=float))
+        seconds = _graph_seconds(results, cell[1])
         return {
             **_oracle(gains),
             "empty": notes.count("empty graph"),
             "cut": notes.count("cut graph"),
-            "graph_minutes": timed.mean() / 60,
-            "timed_datasets": len(timed),
+            "graph_minutes": seconds.mean() / 60,
+            "timed_datasets": len(seconds),
         }
 
-    data = _rows(results, [(cell, task) for cell in cells for task in TASKS], states_and_time)
+    data = _rows(results, product(cells, TASKS), states_and_time)
     tasks = {
         task: under(f"{heading}, improvement in %", GRAPH_METHODS)
         for task, heading in TASKS.items()
     }
     tasks["regression"] += GRAPH_TIMES
-    caption = (
-        "Improvement over the same model without encodings, alpha chosen by validation; oracle: "
-        "mean with alpha chosen by test. n: datasets used, among them those whose graph is empty "
-        "(an encoding of zeros) or was cut by its time limit. Minutes per graph, mean over "
-        "datasets."
-    )
     shown = spread(_labelled(data), _labels(cells), "task", tasks, "Model, graph")
-    return Table("graph_methods", caption, data, (Part(shown),))
+    return Table.of("graph_methods", results.settings, data, [Panel(shown)])
 
 
-def _graph_seconds(results: Results) -> dict[str, pd.Series]:
-    """Seconds per dataset of every estimator, averaged over splits."""
+def _graph_seconds(results: Results, method: str) -> pd.Series:
+    """Seconds per dataset of an estimator, averaged over splits."""
     if results.graphs is None:
-        return {}
-    times = results.graphs.groupby(["method", "dataset"])["seconds"].mean().reset_index()
-    return {str(method): group["seconds"] for method, group in times.groupby("method")}
+        return pd.Series(dtype=float)
+    graphs = results.graphs[results.graphs["method"] == method]
+    return graphs.groupby("dataset")["seconds"].mean()
 
 
 def learnable_table(results: Results) -> Table:
     """Tab-PET and learnable encodings, each against its baseline and head to head."""
     main = results.settings.main_encoding
-    trained = f"{main}-learnable"
+    trained = results.control_of_main("learnable")
     models = [m for m in results.models if {main, trained} <= set(results.encodings_of(m))]
     if not models:
         reason = f"no model has both {main} and {trained}: add {trained} to `controls`"
         return Table.empty("learnable", reason)
 
-    def duel(cell: Cell, task: str, gains: pd.DataFrame) -> dict[str, Any]:
+    def duel(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
         model, encoding = cell
-        both = results.paired(model, encoding, trained if encoding == main else main, task)
-        found = higher_wins(both["improvement"], both["improvement_other"])
-        wins = {"duels": found.datasets, "win_rate": found.percent, "ties": found.ties}
-        return {**_oracle(gains), **wins}
+        both = results.paired(model, encoding, trained if encoding == main else main, scope)
+        wins = higher_wins(both["improvement"], both["improvement_other"])
+        counts = {"duels": wins.datasets, "win_rate": wins.percent, "ties": wins.ties}
+        return {**_oracle(gains), **counts}
 
-    cells = [(model, encoding) for model in models for encoding in (main, trained)]
-    order = [
-        ((model, encoding), task) for model in models for task in TASKS
-        for encoding in (main, trained)
-    ]  # fmt: skip
-    data = _rows(results, order, duel)
-    caption = (
-        "Improvement in percent over the same model without encodings. Wins: head to head against "
-        "the other encoding, on the datasets that have both (duels). Learnable encodings have no "
-        "alpha to choose."
-    )
+    order = product(models, TASKS, (main, trained))
+    data = _rows(results, [((model, encoding), task) for model, task, encoding in order], duel)
     tasks = {task: under(heading, LEARNABLE) for task, heading in TASKS.items()}
-    shown = spread(_labelled(data), _labels(cells), "task", tasks, "Encoding")
-    return Table("learnable", caption, data, (Part(shown),))
+    labels = _labels(product(models, (main, trained)))
+    shown = spread(_labelled(data), labels, "task", tasks, "Encoding")
+    return Table.of("learnable", results.settings, data, [Panel(shown)])
 
 
 def controls_table(results: Results) -> Table:
     """What encodings without structure gain through the same choice of alpha."""
     main = results.settings.main_encoding
-    kinds = [str(EncodingName(main, kind)) for kind in CONTROL_KINDS]
+    controls = list(map(results.control_of_main, CONTROL_KINDS))
     cells = [
         (model, encoding)
-        for model in results.models
-        for encoding in (main, *kinds)
-        if encoding in results.encodings_of(model) and set(kinds) & set(results.encodings_of(model))
+        for model, encoding in product(results.models, (main, *controls))
+        if encoding in (ran := results.encodings_of(model)) and set(controls) & set(ran)
     ]
     if not cells:
         reason = f"no control of {main} was run: list for example {main}-random in `controls`"
@@ -257,29 +234,22 @@ def controls_table(results: Results) -> Table:
         against = {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
         return {"p": wilcoxon(gains["improvement"]).p, **_oracle(gains), **against}
 
-    columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = _known_rows(results, cells, duel)
+    columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = data.reindex(columns=[*data.columns.difference(columns, sort=False), *columns])
     data["pet_p_holm"] = holm(data["pet_p"])
-    caption = (
-        "Improvement in percent over the same model without encodings; every encoding goes through "
-        "the same choice of alpha. Random and shuffled encodings hold no structure, so what they "
-        "gain is what the choice and the extra inputs gain. Tab-PET against the control: datasets "
-        "with both, head to head wins, mean advantage in points, Wilcoxon with Holm within this "
-        "table."
-    )
-    parts = parts_by_scope(_labelled(data), CONTROLS, "Model, encoding")
-    return Table("controls", caption, data, parts)
+    panels = panels_by_scope(_labelled(data), CONTROLS, "Model, encoding")
+    return Table.of("controls", results.settings, data, panels)
 
 
 def _duel(both: pd.DataFrame) -> dict[str, Any]:
     """Tab-PET against a control, from the improvements of both."""
     advantage = both["improvement"] - both["improvement_other"]
     oracle = both["oracle_improvement"] - both["oracle_improvement_other"]
-    duel = higher_wins(both["improvement"], both["improvement_other"])
+    wins = higher_wins(both["improvement"], both["improvement_other"])
     return {
-        "duels": duel.datasets,
-        "pet_win_rate": duel.percent,
+        "duels": wins.datasets,
+        "pet_win_rate": wins.percent,
         "pet_advantage": summarize(advantage).mean,
         "pet_p": wilcoxon(advantage).p,
         "oracle_pet_advantage": summarize(oracle).mean,
@@ -294,27 +264,18 @@ def oracle_table(results: Results) -> Table:
         return Table.empty("oracle", "no transformer has an alpha to choose")
 
     def inflation(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
+        choices = results.choices.set_index(["model", "encoding"]).loc[[cell]]
+        choices = choices[choices["dataset"].isin(results.datasets_of(scope))]
         return {
             "p": wilcoxon(gains["improvement"]).p,
             **_oracle(gains),
             "inflation": (gains["oracle_improvement"] - gains["improvement"]).mean(),
-            "same_alpha": _same_alpha(results, cell, scope),
+            "same_alpha": 100 * (choices["alpha"] == choices["oracle_alpha"]).mean(),
         }
 
     data = _known_rows(results, cells, inflation)
-    caption = (
-        "The same runs, alpha chosen by the mean validation score and by the mean test score over "
-        "seeds. Inflation: mean difference in points. Same alpha: percent of choices that agree."
-    )
-    parts = parts_by_scope(_labelled(data), ORACLE, "Model, encoding")
-    return Table("oracle", caption, data, parts)
-
-
-def _same_alpha(results: Results, cell: Cell, scope: str) -> float:
-    choices = results.choices
-    mine = choices[(choices["model"] == cell[0]) & (choices["encoding"] == cell[1])]
-    mine = mine[mine["dataset"].isin(results.datasets_of(scope))]
-    return float(100 * (mine["alpha"] == mine["oracle_alpha"]).mean())
+    panels = panels_by_scope(_labelled(data), ORACLE, "Model, encoding")
+    return Table.of("oracle", results.settings, data, panels)
 
 
 def no_main_encoding(results: Results) -> str:
@@ -330,34 +291,25 @@ def _cells(results: Results) -> list[Cell]:
     return [(model, name) for model in results.models for name in results.encodings_of(model)]
 
 
-def _rows(
-    results: Results,
-    asked: Iterable[tuple[Cell, str]],
-    more: Callable[[Cell, str, pd.DataFrame], dict[str, Any]],
-) -> pd.DataFrame:
-    """A line per cell and scope: its improvements over datasets, and what a table adds to them."""
+def _rows(results: Results, order: Iterable[tuple[Cell, str]], more: More) -> pd.DataFrame:
+    """A row per cell and scope: its improvements over datasets, and what a table adds to them."""
     rows = []
-    for cell, scope in asked:
-        gains = results.gains(*cell, scope)
-        named = {"model": cell[0], "encoding": cell[1], "task": scope}
+    for (model, encoding), scope in order:
+        gains = results.gains(model, encoding, scope)
+        named = {"model": model, "encoding": encoding, "task": scope}
         summary = asdict(summarize(gains["improvement"]))
-        rows.append({**named, **summary, **more(cell, scope, gains)})
+        rows.append({**named, **summary, **more((model, encoding), scope, gains)})
     return pd.DataFrame(rows)
 
 
-def _known_rows(
-    results: Results,
-    cells: Sequence[Cell],
-    more: Callable[[Cell, str, pd.DataFrame], dict[str, Any]],
-) -> pd.DataFrame:
+def _known_rows(results: Results, cells: list[Cell], more: More) -> pd.DataFrame:
     """The same for all scopes, of cells that have an improvement there."""
-    asked = [
+    known = [
         (cell, scope)
-        for scope in SCOPES
-        for cell in cells
+        for scope, cell in product(SCOPES, cells)
         if results.gains(*cell, scope)["improvement"].notna().any()
     ]
-    return _rows(results, asked, more)
+    return _rows(results, known, more)
 
 
 def _oracle(gains: pd.DataFrame) -> dict[str, Any]:

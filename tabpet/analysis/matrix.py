@@ -1,26 +1,18 @@
 """Every method against every other: a table, and the multi-comparison matrix as a figure."""
 
-from typing import TYPE_CHECKING, Any
+from itertools import chain, permutations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from tabpet.analysis import plot
 from tabpet.analysis.formats import NOTHING, count, number, p_value, percent
-from tabpet.analysis.gains import HEADINGS, SCOPES, parts_by_scope
+from tabpet.analysis.gains import HEADINGS, SCOPES, panels_by_scope
 from tabpet.analysis.names import TASKS, method_name, method_short
-from tabpet.analysis.plot import (
-    INK,
-    MAIN,
-    PAPER,
-    SOFT,
-    WARM,
-    Drawing,
-    NothingToDraw,
-    centred,
-    new_figure,
-)
+from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, centred
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table
+from tabpet.analysis.table import Column, Panel, Table
 from tabpet.stats import Pair, PairwiseComparison, compare_pairs
 
 if TYPE_CHECKING:
@@ -49,120 +41,104 @@ def compare_methods(results: Results, scope: str) -> PairwiseComparison:
 
 def comparison_matrix_table(results: Results) -> Table:
     """Every pair of methods: mean difference, wins, ties and losses, test with and without Holm."""
-    found = {scope: compare_methods(results, scope) for scope in SCOPES}
-    found = {scope: one for scope, one in found.items() if _has_pairs(one)}
-    if not found:
-        return Table.empty("comparison_matrix", "no dataset has results of two methods")
-    data = pd.concat([pair_rows(one, scope) for scope, one in found.items()], ignore_index=True)
-    caption = (
-        "Relative difference in percent of the mean of both scores, positive when the first method "
-        "is better; methods by their mean difference to all others, best first. Wilcoxon on "
-        "relative differences. What is said of two methods does not depend on the others, but for "
-        "Holm, which counts the pairs of a block; p is without it. Matrix: mean differences of the "
-        "row against the column, bold where Holm's p is below "
-        f"{results.settings.level:g}."
-    )
-    labels = [
-        f"{method_name(one)} against {method_name(other)}"
-        for one, other in zip(data["method"], data["other"], strict=True)
-    ]
-    pairs = parts_by_scope(data.set_axis(labels), PAIRS, "Methods")
-    matrices = [_matrix_part(one, scope, results.settings.level) for scope, one in found.items()]
-    parts = tuple(part for both in zip(matrices, pairs, strict=True) for part in both)
-    return Table("comparison_matrix", caption, data, parts)
-
-
-def _has_pairs(found: PairwiseComparison) -> bool:
-    return any(pair.duel.datasets for pair in found.pairs)
-
-
-def pair_rows(found: PairwiseComparison, scope: str) -> pd.DataFrame:
-    """A line per pair that shares a dataset."""
-    return pd.DataFrame(_pair_row(pair, scope) for pair in found.pairs if pair.duel.datasets)
-
-
-def _pair_row(pair: Pair, scope: str) -> dict[str, Any]:
-    return {
-        "method": pair.method,
-        "other": pair.other,
-        "task": scope,
-        "datasets": pair.duel.datasets,
-        "mean_difference_pct": pair.mean,
-        "median_difference_pct": pair.median,
-        "wins": pair.duel.wins,
-        "ties": pair.duel.ties,
-        "losses": pair.duel.losses,
-        "p": pair.test.p,
-        "p_holm": pair.p_holm,
-        "effect_size": pair.test.effect_size,
-        "zeros": pair.test.zeros,
-        "tied_differences": pair.test.ties,
+    comparisons = {
+        scope: comparison
+        for scope in SCOPES
+        if len(pair_rows(comparison := compare_methods(results, scope), scope))
     }
-
-
-def _matrix_part(found: PairwiseComparison, scope: str, level: float) -> Part:
-    """Mean differences of row against column; bold where significant."""
-    names = {method: method_name(method) for method in found.methods}
-    cells = pd.DataFrame("", index=list(names.values()), columns=list(names))
-    marks = cells.copy()
-    for one in found.methods:
-        for other in found.methods:
-            if one != other:
-                pair = found.pair(one, other)
-                cells.loc[names[one], other] = percent(pair.mean)
-                marks.loc[names[one], other] = "best" if pair.p_holm < level else ""
-    header = pd.MultiIndex.from_tuples(
-        [("", method_short(method)) for method in names], names=["", "Method"]
+    if not comparisons:
+        return Table.empty("comparison_matrix", "no dataset has results of two methods")
+    data = pd.concat(
+        [pair_rows(comparison, scope) for scope, comparison in comparisons.items()],
+        ignore_index=True,
     )
-    heading = f"{HEADINGS[scope]}, mean difference in %"
-    return Part(cells.set_axis(header, axis=1), heading, marks.set_axis(header, axis=1))
+    methods, others = data["method"].map(method_name), data["other"].map(method_name)
+    pairs = panels_by_scope(data.set_axis(methods + " against " + others), PAIRS, "Methods")
+    matrices = [
+        _matrix_panel(comparison, scope, results.settings.level)
+        for scope, comparison in comparisons.items()
+    ]
+    panels = chain.from_iterable(zip(matrices, pairs, strict=True))
+    return Table.of("comparison_matrix", results.settings, data, panels)
+
+
+def pair_rows(comparison: PairwiseComparison, scope: str) -> pd.DataFrame:
+    """A row per pair that shares a dataset."""
+    return pd.DataFrame(
+        {
+            "method": pair.method,
+            "other": pair.other,
+            "task": scope,
+            "datasets": pair.duel.datasets,
+            "mean_difference_pct": pair.mean,
+            "median_difference_pct": pair.median,
+            "wins": pair.duel.wins,
+            "ties": pair.duel.ties,
+            "losses": pair.duel.losses,
+            "p": pair.test.p,
+            "p_holm": pair.p_holm,
+            "effect_size": pair.test.effect_size,
+            "zeros": pair.test.zeros,
+            "tied_differences": pair.test.ties,
+        }
+        for pair in comparison.pairs
+        if pair.duel.datasets
+    )
+
+
+def _matrix_panel(comparison: PairwiseComparison, scope: str, significance: float) -> Panel:
+    """Mean differences of row against column; bold where significant."""
+    methods = comparison.methods
+    header = pd.MultiIndex.from_tuples(
+        [("", method_short(method)) for method in methods], names=["", "Method"]
+    )
+    cells = pd.DataFrame("", index=list(map(method_name, methods)), columns=header)
+    marks = cells.copy()
+    for (row, method), (column, other) in permutations(enumerate(methods), 2):
+        pair = comparison.pair(method, other)
+        cells.iloc[row, column] = percent(pair.mean)
+        marks.iloc[row, column] = "best" if pair.p_holm < significance else ""
+    return Panel(cells, f"{HEADINGS[scope]}, mean difference in %", marks)
 
 
 def draw_comparison_matrix(results: Results) -> Drawing:
     """Methods by methods, over all datasets: difference, wins, ties and losses, tests."""
-    found = compare_methods(results, "all")
-    if not _has_pairs(found):
+    comparison = compare_methods(results, "all")
+    rows = pair_rows(comparison, "all")
+    if rows.empty:
         raise NothingToDraw("No dataset has results of two methods to compare.")
-    n = len(found.methods)
-    figure = new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
+    methods, significance = comparison.methods, results.settings.level
+    n = len(methods)
+    figure = plot.new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
     axes = figure.subplots()
-    for row, method in enumerate(found.methods):
-        for column, other in enumerate(found.methods):
-            if row != column:
-                pair = found.pair(method, other)
-                _cell(axes, row, column, pair, results.settings.level)
+    for (row, method), (column, other) in permutations(enumerate(methods), 2):
+        _cell(axes, row, column, comparison.pair(method, other), significance)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
-    names = [method_name(method) for method in found.methods]
+    names = [method_name(method) for method in methods]
     axes.set_yticks(range(n), names)
     axes.set_xticks(range(n), [name.replace("+PET", "\n+PET") for name in names])
     axes.tick_params(length=0, labelsize=8)
     axes.tick_params(axis="x", labeltop=True, labelbottom=False, labelsize=7)
     axes.spines[:].set_visible(False)
-    _explain(figure, len(pair_rows(found, "all")), results.settings.level)
-    title = f"Row against column, {count(found.datasets, 'dataset')}"
-    axes.set_title(title, pad=10)
-    return Drawing(figure, pair_rows(found, "all"))
+    _explain(figure, len(rows), significance)
+    axes.set_title(f"Row against column, {count(comparison.datasets, 'dataset')}", pad=10)
+    return Drawing(figure, rows)
 
 
-def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None:
+def _cell(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
     """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
-    from matplotlib.patches import Rectangle
-
     if not pair.duel.datasets:
         centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
         return
     # By logarithm, or a few large differences would leave all others white.
     strength = _STRONGEST * min(1.0, float(np.log1p(abs(pair.mean)) / np.log1p(_FULL)))
     colour = MAIN if pair.mean > 0 else WARM
-    corner = (column - 0.5, row - 0.5)
-    axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, alpha=strength, linewidth=0))
-    axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=PAPER, linewidth=1))
-    weight = "bold" if pair.p_holm < level else "normal"
-    counts = f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}"
+    plot.square(axes, column, row, colour, strength)
+    weight = "bold" if pair.p_holm < significance else "normal"
     lines = (
         (-0.31, f"{percent(pair.mean)} %", 8.0),
-        (-0.07, counts, 6.5),
+        (-0.07, f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}", 6.5),
         (0.14, f"p {p_value(pair.test.p)}", 6.5),
         (0.34, f"Holm {p_value(pair.p_holm)}", 6.5),
     )
@@ -170,7 +146,7 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, level: float) -> None
         centred(axes, column, row + down, text, color=INK, fontsize=size, weight=weight)
 
 
-def _explain(figure: "Figure", n_pairs: int, level: float) -> None:
+def _explain(figure: "Figure", n_pairs: int, significance: float) -> None:
     """What colours and the lines of a cell mean, below the matrix."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -179,6 +155,8 @@ def _explain(figure: "Figure", n_pairs: int, level: float) -> None:
         Patch(facecolor=MAIN, alpha=_STRONGEST, label="row better (stronger: by more)"),
         Patch(facecolor=WARM, alpha=_STRONGEST, label="row worse"),
         Line2D([], [], linewidth=0, label="mean difference, wins / ties / losses, p, Holm's p"),
-        Line2D([], [], linewidth=0, label=f"bold: Holm over {n_pairs} pairs below {level:g}"),
+        Line2D(
+            [], [], linewidth=0, label=f"bold: Holm over {n_pairs} pairs below {significance:g}"
+        ),
     ]
     figure.legend(handles=handles, loc="outside lower left", ncols=2, handlelength=1.2)

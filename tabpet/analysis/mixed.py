@@ -9,8 +9,8 @@ from tabpet.analysis.formats import interval, number, p_value, percent
 from tabpet.analysis.gains import no_main_encoding
 from tabpet.analysis.names import MODELS, encoding_name
 from tabpet.analysis.results import GAINS, Results
-from tabpet.analysis.table import Column, Part, Table, show
-from tabpet.stats import Coefficient, Limits, MixedModel, fit_mixed_model, limit_gains
+from tabpet.analysis.table import Column, Panel, Table, show
+from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
 
 FEWEST_DATASETS = 10  # below, a variance between datasets means little
@@ -23,16 +23,6 @@ COLUMNS = (
     Column("p", "", "p", p_value),
 )
 DEVIATION = Column("deviation", "", "points", number)
-CAPTION = (
-    "Gain in percent over the same model without encodings, all encodings and models in one linear "
-    "mixed model (restricted maximum likelihood): dataset as random effect, and models within a "
-    "dataset, whose encodings share a baseline, as another. Encodings are compared with "
-    "{encoding}, models with {model}; the intercept is both of these on a table of the mean size; "
-    "size is log10 of its rows. Gains have heavy tails, so those beyond {whisker:g} interquartile "
-    "ranges from the quartiles are set to that bound (winsorised, {limited}); the same without "
-    "limits, and with alpha chosen by test (oracle), below. Normal (Wald) intervals of {level}; p "
-    "is not corrected."
-)
 
 
 def mixed_model_table(results: Results) -> Table:
@@ -48,8 +38,8 @@ def mixed_model_table(results: Results) -> Table:
         )
         return Table.empty("mixed_model", reason)
     levels = {
-        "encoding": sorted(gains["encoding"].unique(), key=lambda one: one != main),
-        "model": [one for one in results.models if (gains["model"] == one).any()],
+        "encoding": sorted(gains["encoding"].unique(), key=lambda name: name != main),
+        "model": [name for name in results.models if (gains["model"] == name).any()],
     }
     limited, limits = limit_gains(gains["improvement"])
     oracle, oracle_limits = limit_gains(gains["oracle_improvement"])
@@ -58,20 +48,20 @@ def mixed_model_table(results: Results) -> Table:
         MEASURED: (gains["improvement"], None),
         ORACLE: (oracle, oracle_limits),
     }
-    frames, parts = [], []
+    frames, panels = [], []
     for kind, (values, bounds) in given.items():
         fit = fit_mixed_model(gains.assign(gain=values), levels, results.settings.level)
         frames.append(_rows(fit, kind, levels, bounds))
-        parts.append(_part(fit, frames[-1], kind))
-    caption = CAPTION.format(
-        encoding=encoding_name(main),
+        panels.append(_panel(fit, frames[-1], kind))
+    return Table.of(
+        "mixed_model",
+        results.settings,
+        pd.concat(frames, ignore_index=True),
+        panels,
         model=MODELS[levels["model"][0]],
-        whisker=WHISKER,
+        whisker=f"{WHISKER:g}",
         limited=f"{limits.limited} of {len(gains)}",
-        level=f"{100 * (1 - results.settings.level):g} %",
     )
-    data = pd.concat(frames, ignore_index=True)
-    return Table("mixed_model", caption, data, tuple(parts))
 
 
 def sized_gains(results: Results) -> pd.DataFrame:
@@ -85,41 +75,36 @@ def _rows(
     fit: MixedModel, kind: str, levels: Mapping[str, Sequence[str]], limits: Limits | None
 ) -> pd.DataFrame:
     """A line per coefficient, with what is said of the whole fit in every one."""
-    frame = pd.DataFrame(
-        {
-            "gains": kind,
-            "term": [one.term for one in fit.coefficients],
-            "name": [one.name for one in fit.coefficients],
-            "reference": [levels[one.term][0] if one.name else "" for one in fit.coefficients],
-            "coefficient": [one.estimate for one in fit.coefficients],
-            "standard_error": [one.error for one in fit.coefficients],
-            "low": [one.low for one in fit.coefficients],
-            "high": [one.high for one in fit.coefficients],
-            "p": [one.p for one in fit.coefficients],
-        }
-    )
+    named = {"estimate": "coefficient", "error": "standard_error"}
+    frame = fit.coefficients.rename(columns=named)
+    compared = [
+        levels[term][0] if name else ""
+        for term, name in zip(frame["term"], frame["name"], strict=True)
+    ]
+    frame.insert(0, "gains", kind)
+    frame.insert(3, "reference", compared)
     bounds = (limits.low, limits.high, limits.limited) if limits else (np.nan, np.nan, 0)
     frame["datasets"], frame["observations"] = fit.datasets, fit.observations
     frame["limit_low"], frame["limit_high"], frame["limited"] = bounds
-    for part in ("datasets", "models within a dataset", "residual"):
-        frame[f"sd_{part.replace(' ', '_')}"] = fit.deviations.get(part, np.nan)
+    for effect in ("datasets", "models within a dataset", "residual"):
+        frame[f"sd_{effect.replace(' ', '_')}"] = fit.deviations.get(effect, np.nan)
     frame["status"], frame["note"] = fit.status, fit.note
     return frame
 
 
-def _part(fit: MixedModel, rows: pd.DataFrame, kind: str) -> Part:
+def _panel(fit: MixedModel, rows: pd.DataFrame, kind: str) -> Panel:
     """Coefficients, and below them the standard deviations of the random parts."""
-    said = f"{fit.status}: {fit.note}" if fit.note else fit.status
-    heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {said}"
-    labelled = rows.set_axis([_label(one) for one in fit.coefficients])
-    part = Part(show(labelled, COLUMNS, "Term"), heading)
+    status = f"{fit.status}: {fit.note}" if fit.note else fit.status
+    heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {status}"
+    labelled = rows.set_axis(list(map(_label, rows["term"], rows["name"])))
+    panel = Panel(show(labelled, COLUMNS, "Term"), heading)
     deviations = pd.Series(fit.deviations, dtype=float).rename("deviation").add_prefix("sd of ")
-    return part.with_footer(show(deviations.to_frame(), [DEVIATION], "Term"))
+    return panel.with_footer(show(deviations.to_frame(), [DEVIATION], "Term"))
 
 
-def _label(one: Coefficient) -> str:
-    if one.term == "encoding":
-        return f"Encoding: {encoding_name(one.name)}"
-    if one.term == "model":
-        return f"Model: {MODELS[one.name]}"
-    return {"intercept": "Intercept", "size": "Size: ten times the rows"}[one.term]
+def _label(term: str, name: str) -> str:
+    if term == "encoding":
+        return f"Encoding: {encoding_name(name)}"
+    if term == "model":
+        return f"Model: {MODELS[name]}"
+    return {"intercept": "Intercept", "size": "Size: ten times the rows"}[term]

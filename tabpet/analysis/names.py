@@ -30,6 +30,7 @@ TABLES = {
     "timing": "Time to estimate a graph",
     "cost": "Hours by stage",
     "paper": "The paper against this run",
+    "claims": "Published gains against those of this run",
     "coverage": "Planned and finished runs",
 }
 # Methods of the main table, in the paper's order; then those that only this project has.

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tabpet import __version__
@@ -20,10 +19,11 @@ from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
 from tabpet.analysis.gains import significance_table
-from tabpet.analysis.headline import Headline, main_effects
+from tabpet.analysis.headline import Headline, load_template, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
+from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method
 from tabpet.registry import DEFAULT, TUNED
 
@@ -62,15 +62,8 @@ def render_page(
     settings: Mapping[str, Any],
 ) -> str:
     """The page as HTML; `figures` maps names to the SVG that the figure's file holds."""
-    environment = Environment(
-        loader=PackageLoader("tabpet.analysis", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(score=_score, percent=_percent, raw=_raw)
-    return environment.get_template("page.html").render(
+    template = load_template("page.html", score=_score, percent=_percent, raw=_raw)
+    return template.render(
         verdict=headline.verdict,
         lines=[line.partition(": ")[::2] for line in headline.lines],
         numbers=key_numbers(results),
@@ -81,6 +74,7 @@ def render_page(
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
         failures=failures(results).to_dict("records"),
+        warnings=dataset_warnings(results.datasets),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
         captions=FIGURES,
         panels=_curve_panels(results),
@@ -164,8 +158,10 @@ def result_rows(results: Results) -> pd.DataFrame:
         note="",
         alpha="",
     )
-    parts = [transformers, learners[~models.isin(results.models)]]
-    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    learners = learners[~models.isin(results.models)]
+    filled = [frame for frame in (transformers, learners) if len(frame)]
+    rows = pd.concat(filled or [transformers], ignore_index=True)
+    return rows.reindex(columns=transformers.columns)  # trees alone have no improvement
 
 
 def _alpha_text(alphas: pd.Series) -> str:
@@ -189,14 +185,13 @@ def failures(results: Results) -> pd.DataFrame:
 
 def used_versions(results: Results) -> dict[str, str]:
     """Packages and devices that the runs name, each with every version that was used."""
-    found: dict[str, set[str]] = {}
+    used: dict[str, set[str]] = {}
     for text in results.scores["versions"].dropna().unique():
         for package, version in json.loads(text).items():
-            found.setdefault(package, set()).add(version)
-    devices = set(results.scores["device"].dropna())
-    if devices:
-        found["devices"] = devices
-    return {name: ", ".join(sorted(versions)) for name, versions in sorted(found.items())}
+            used.setdefault(package, set()).add(version)
+    if devices := set(results.scores["device"].dropna()):
+        used["devices"] = devices
+    return {name: ", ".join(sorted(versions)) for name, versions in sorted(used.items())}
 
 
 def _curve_panels(results: Results) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from tabpet.analysis.names import (
     method_short,
 )
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table, spread, under
+from tabpet.analysis.table import Column, Panel, Table, spread, under
 from tabpet.names import EncodingName, Method
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -58,10 +58,16 @@ def read_reference(name: str, dtype: str | None = None) -> pd.DataFrame:
     return frame
 
 
+def graph_minutes() -> pd.DataFrame:
+    """The paper's minutes per dataset and estimator."""
+    names = read_reference("datasets")[["abbr", "name"]].rename(columns={"name": "dataset"})
+    minutes = read_reference("graph_timing").merge(names, on="abbr")
+    return minutes[["dataset", "method", "minutes"]].rename(columns={"minutes": "paper_minutes"})
+
+
 def paper_table(results: Results) -> Table:
     """Every published cell beside the one of this run, with a verdict."""
-    published = pd.concat([_main_cells(), _graph_cells(), _learnable_cells()], ignore_index=True)
-    published.insert(0, "dataset", published["abbr"].map(_dataset_names()))
+    published = _published_cells()
     run = set(results.methods["dataset"])
     if not run & set(published["dataset"]):
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
@@ -73,13 +79,8 @@ def paper_table(results: Results) -> Table:
     data["verdict"] = _verdicts(data["advantage"], data["spread"])
     oracle = (data["oracle_test"] - data["paper"]) * sign
     data["oracle_verdict"] = np.where(oracle.notna(), _verdicts(oracle, data["spread"]), "")
-    caption = (
-        "Within: the two means differ by no more than the combined spread, the root of the summed "
-        "squares of both standard deviations over seeds (the paper's alone where this run has one "
-        "seed); otherwise better or worse. +PET cells: alpha chosen by validation here."
-    )
-    parts = (_verdict_part(data), *(_cell_part(results, data, task) for task in TASKS))
-    return Table("paper", caption, data, tuple(part for part in parts if part))
+    panels = (_verdict_panel(data), *(_cell_panel(results, data, task) for task in TASKS))
+    return Table.of("paper", results.settings, data, filter(None, panels))
 
 
 def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
@@ -87,54 +88,29 @@ def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
     return np.select(conditions, ["not run", "within", "better"], default="worse")
 
 
-def _dataset_names() -> dict[str, str]:
-    sheet = read_reference("datasets")
-    return dict(zip(sheet["abbr"], sheet["name"], strict=True))
-
-
-def _main_cells() -> pd.DataFrame:
-    frame = read_reference("main_results").rename(columns={"model": "cell"})
-    return _published(frame, "main")
-
-
-def _graph_cells() -> pd.DataFrame:
-    """Baseline and Tab-PET of every graph estimator, FT-Transformer."""
-    frame = read_reference("graph_methods")
-    shared = frame[["abbr", "task"]]
-    base = shared.assign(
-        cell=f"{GRAPH_MODEL}/" + frame["method"],
-        mean=frame["baseline_mean"],
-        std=frame["baseline_std"],
+def _published_cells() -> pd.DataFrame:
+    """The paper's main table, its graph estimators, and of the learnable ones what is new there."""
+    main = read_reference("main_results").rename(columns={"model": "cell"}).assign(table="main")
+    graphs = read_reference("graph_methods").assign(table="graph methods")
+    graphs["cell"] = f"{GRAPH_MODEL}/" + graphs["method"]
+    base = graphs.assign(mean=graphs["baseline_mean"], std=graphs["baseline_std"])
+    pet = graphs.assign(
+        mean=graphs["pet_mean"], std=graphs["pet_std"], cell=_with_encodings(graphs["cell"])
     )
-    pet = shared.assign(
-        cell=[str(Method(cell, "pet")) for cell in base["cell"]],
-        mean=frame["pet_mean"],
-        std=frame["pet_std"],
-        improvement_pct=frame["improvement_pct"],
-    )
-    return _published(pd.concat([base, pet], ignore_index=True), "graph methods")
+    # Its other two columns are Spearman's of the graph estimators.
+    learnable = read_reference("learnable").query("variant == 'learnable'")
+    learned = f"{GRAPH_MODEL}/{EncodingName(PAPER_ENCODING, 'learnable')}"
+    learnable = learnable.assign(table="learnable", cell=str(Method(learned, "pet")))
+    blocks = [main, base.drop(columns="improvement_pct"), pet, learnable]
+    names = {"mean": "paper", "std": "paper_sd", "improvement_pct": "paper_improvement"}
+    cells = pd.concat(blocks, ignore_index=True)[["abbr", "task", "table", "cell", *names]]
+    sheet = read_reference("datasets").set_index("abbr")["name"]
+    cells.insert(0, "dataset", cells["abbr"].map(sheet))
+    return cells.rename(columns=names)
 
 
-def _learnable_cells() -> pd.DataFrame:
-    """The learnable column alone: the other two are Spearman's of the graph methods."""
-    frame = read_reference("learnable")
-    frame = frame[frame["variant"] == "learnable"]
-    cell = str(Method(f"{GRAPH_MODEL}/spearman-learnable", "pet"))
-    return _published(frame.assign(cell=cell), "learnable")
-
-
-def _published(frame: pd.DataFrame, table: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "abbr": frame["abbr"],
-            "task": frame["task"],
-            "table": table,
-            "cell": frame["cell"],
-            "paper": frame["mean"],
-            "paper_sd": frame["std"],
-            "paper_improvement": frame["improvement_pct"],
-        }
-    )
+def _with_encodings(cells: pd.Series) -> list[str]:
+    return [str(Method(cell, "pet")) for cell in cells]
 
 
 def _our_cells(results: Results) -> pd.DataFrame:
@@ -150,19 +126,17 @@ def _our_cells(results: Results) -> pd.DataFrame:
     shared = ["dataset", "cell", "seeds", "splits"]
     base = named[shared].assign(test=named["base_test"], sd=named["base_sd"])
     chosen = ["test", "improvement", "oracle_test", "oracle_improvement"]
-    with_encodings = [str(Method(cell, "pet")) for cell in named["cell"]]
-    pet = named[[*shared, *chosen]].assign(cell=with_encodings, sd=named["test_sd"])
+    pet = named[[*shared, *chosen]].assign(cell=_with_encodings(named["cell"]), sd=named["test_sd"])
     trees = results.methods[results.methods["method"].isin(TREES)].rename(
         columns={"method": "cell"}
     )
-    parts = [base, pet, trees[[*shared, "test", "sd"]]]
     numbers = ["seeds", "splits", "test", "sd", *chosen[1:]]
-    filled = [part for part in parts if len(part)] or [pd.DataFrame()]
-    found = pd.concat(filled).reindex(columns=["dataset", "cell", *numbers])
-    return found.astype(dict.fromkeys(numbers, float))
+    filled = [frame for frame in (base, pet, trees[[*shared, "test", "sd"]]) if len(frame)]
+    cells = pd.concat(filled or [pd.DataFrame()]).reindex(columns=["dataset", "cell", *numbers])
+    return cells.astype(dict.fromkeys(numbers, float))
 
 
-def _verdict_part(data: pd.DataFrame) -> Part:
+def _verdict_panel(data: pd.DataFrame) -> Panel:
     """How many cells of each kind came out how."""
     labels = [_cell_label(*cell) for cell in zip(data["table"], data["cell"], strict=True)]
     counts = pd.crosstab([labels, data["task"]], data["verdict"])
@@ -172,10 +146,10 @@ def _verdict_part(data: pd.DataFrame) -> Part:
         for task, heading in TASKS.items()
     }
     shown = spread(counts, list(dict.fromkeys(labels)), "task", columns, "Cell")
-    return Part(shown, "Cells by verdict")
+    return Panel(shown, "Cells by verdict")
 
 
-def _cell_part(results: Results, data: pd.DataFrame, task: str) -> Part | None:
+def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
     """The main table cell by cell: this run, the paper, and a sign for the verdict."""
     mine = data[(data["table"] == "main") & (data["task"] == task)]
     run = mine[mine["dataset"].isin(results.datasets_of(task))]
@@ -190,7 +164,7 @@ def _cell_part(results: Results, data: pd.DataFrame, task: str) -> Part | None:
         if cell in set(mine["cell"])
     }
     heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, − worse than the paper"
-    return Part(spread_datasets(results, run, task, "cell", columns), heading, beside=4)
+    return Panel(spread_datasets(results, run, task, "cell", columns), heading, beside=4)
 
 
 def _cell_label(table: str, cell: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -11,7 +12,6 @@ import pandas as pd
 
 from tabpet.analysis.formats import tick
 from tabpet.analysis.results import Results
-from tabpet.encodings.figure import save_svg
 from tabpet.files import write_text
 
 if TYPE_CHECKING:
@@ -77,13 +77,17 @@ class Mark:
 
     def draw(self, axes: "Axes", x: pd.Series, y: pd.Series | np.ndarray) -> None:
         """Draw a point per pair of numbers."""
-        style: dict[str, Any] = {
-            "facecolor": self.face,
-            "edgecolor": self.edge,
-            "linewidth": 1.1,
-            "zorder": 3,
-        }
-        axes.scatter(x, y, s=self.size, marker=self.marker, label=self.label, **style)
+        colours: dict[str, Any] = {"facecolor": self.face, "edgecolor": self.edge}
+        axes.scatter(
+            x,
+            y,
+            self.size,
+            marker=self.marker,
+            label=self.label,
+            linewidth=1.1,
+            zorder=3,
+            **colours,
+        )
 
 
 def new_figure(
@@ -93,6 +97,15 @@ def new_figure(
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout=layout, facecolor=PAPER)
+
+
+def panel_grid(
+    width: float, height: float, rows: Sequence[str], columns: Sequence[str], **shared: Any
+) -> tuple["Figure", dict[tuple[str, str], "Axes"]]:
+    """A figure with a panel for every row and column, by their names."""
+    figure = new_figure(width, height)
+    panels = figure.subplots(len(rows), len(columns), squeeze=False, **shared)
+    return figure, dict(zip(product(rows, columns), panels.flat, strict=True))
 
 
 def styled(drawer: Callable[[Results], Drawn], results: Results) -> Drawn:
@@ -125,22 +138,25 @@ def empty_drawing(reason: str) -> Drawing:
 
 def save_drawing(drawing: Drawing, folder: Path, name: str) -> None:
     """Write `{name}.svg` and, beside it, `{name}.csv`."""
-    import matplotlib
-
-    # Text stays text: it can be searched, read aloud and is a third of the size.
-    with matplotlib.rc_context({**STYLE, "svg.fonttype": "none"}):
-        save_svg(drawing.figure, folder / f"{name}.svg")
+    write_text(svg_text(drawing.figure), folder / f"{name}.svg")
     write_text(drawing.numbers.to_csv(index=False), folder / f"{name}.csv")
 
 
 def svg_text(figure: "Figure") -> str:
-    """A figure as SVG, in the same form as its file would have."""
+    """A figure as SVG: the same figure gives the same text."""
     import matplotlib
 
     buffer = StringIO()
+    # Text stays text: it can be searched, read aloud and is a third of the size.
     with matplotlib.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": "tabpet"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
+
+
+def series(place: int) -> tuple[str, str, Any]:
+    """Colour, marker and line of a series; they repeat after the sixth."""
+    place %= len(SERIES)
+    return SERIES[place], MARKERS[place], LINES[place]
 
 
 def shorten(name: str) -> str:
@@ -149,7 +165,7 @@ def shorten(name: str) -> str:
 
 
 def percent_axis(
-    axes: "Axes", which: Literal["x", "y"], values: Sequence[float] | np.ndarray, label: str
+    axes: "Axes", which: Literal["x", "y"], values: Sequence[float] | pd.DataFrame, label: str
 ) -> None:
     """Mark zero, label ticks in percent, and compress the ends when a few values lie far out."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -215,15 +231,25 @@ def dots(axes: "Axes", values: np.ndarray, place: float, size: float, width: flo
     axes.scatter(values, at, s=size, color=MAIN, linewidth=0, zorder=3)
 
 
+def square(axes: "Axes", x: float, y: float, colour: str, opacity: float = 1.0) -> None:
+    """A filled cell of a matrix, apart from its neighbours."""
+    from matplotlib.patches import Rectangle
+
+    fill = (colour, opacity)
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=fill, edgecolor=PAPER))
+
+
 def centred(axes: "Axes", x: float, y: float, text: str, **style: Any) -> None:
     """A text in the middle of its place."""
     axes.text(x, y, text, ha="center", va="center", **style)
 
 
-def legend_below(figure: "Figure", columns: int = 3) -> None:
-    """One legend for all panels, from the first."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+def legend_below(
+    figure: "Figure", handles: Sequence[Any] = (), columns: int = 3, **style: Any
+) -> None:
+    """One legend for all panels: the given handles, or those of the first panel."""
+    handles = handles or figure.axes[0].get_legend_handles_labels()[0]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, **style)
 
 
 def spread_points(values: np.ndarray, width: float) -> np.ndarray:

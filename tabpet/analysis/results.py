@@ -1,6 +1,6 @@
 """All results of a run as tables in memory: what every table, figure and page is made from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ import pandas as pd
 
 from tabpet.analysis.names import METHODS, TRANSFORMERS, TREES, is_reference
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
-from tabpet.names import Method
+from tabpet.names import EncodingName, Method
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import read_runs
 from tabpet.settings import AnalysisSettings
@@ -22,9 +22,9 @@ GAINS = ["improvement", "oracle_improvement"]
 class Results:
     """Runs, the choices made from them, and the scores of whole methods.
 
-    `scores`: all runs. `choices`: a row per dataset, split, model and encoding (fields of
-    `Choice`). `curves`: the same per alpha. `methods`: a row per dataset and method, averaged over
-    splits. `graphs` and `datasets`: the tables of these names, where they were made.
+    `scores`: all runs. `choices` and `curves`: what `choose_alphas` makes of them. `methods`: a row
+    per dataset and method, averaged over splits. `graphs` and `datasets`: the tables of these
+    names, where they were made.
     """
 
     scores: pd.DataFrame
@@ -113,8 +113,8 @@ class Results:
         choices = self.choices[self.choices["model"] == model].dropna(subset=GAINS)
         choices = choices[choices["dataset"].isin(self.datasets_of(task))]
         ours, theirs = (
-            choices[choices["encoding"] == one].set_index(["dataset", "split"])[GAINS]
-            for one in (encoding, other)
+            choices[choices["encoding"] == name].set_index(["dataset", "split"])[GAINS]
+            for name in (encoding, other)
         )
         both = ours.join(theirs, how="inner", rsuffix="_other")
         return both.groupby(level="dataset", sort=False).mean()
@@ -144,6 +144,10 @@ class Results:
         state = self.graph_states.get((dataset, encoding))
         return f"{state} graph" if state else ""
 
+    def control_of_main(self, kind: str) -> str:
+        """The encoding that is the control of this kind of the main one."""
+        return str(EncodingName(self.settings.main_encoding, kind))
+
     def encodings_of(self, model: str) -> list[str]:
         """The encodings that a model has choices for, in the order of the scores."""
         return list(self.cells[self.cells["model"] == model]["encoding"].unique())
@@ -151,7 +155,7 @@ class Results:
     @cached_property
     def models(self) -> list[str]:
         """The transformers that have choices."""
-        return [name for name in TRANSFORMERS if (self.choices["model"] == name).any()]
+        return present(TRANSFORMERS, self.choices["model"])
 
     def method_table(self, task: str, column: str = "test") -> pd.DataFrame:
         """Datasets x methods of one task, in the order of the main table."""
@@ -174,6 +178,12 @@ class Results:
         return self.abbreviations.get(dataset, dataset)
 
 
+def present(order: Iterable[str], values: Iterable[object]) -> list[str]:
+    """The names of an order that occur among the values."""
+    occurring = set(values)
+    return [name for name in order if name in occurring]
+
+
 def read_table(path: Path) -> pd.DataFrame | None:
     """A CSV table; none where no line was written yet."""
     return pd.read_csv(path) if path.read_text(encoding="utf-8").strip() else None
@@ -182,62 +192,43 @@ def read_table(path: Path) -> pd.DataFrame | None:
 def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:
     """Test scores of methods: trees, references, and transformers without and with Tab-PET."""
     cells = average_splits(choices[choices["encoding"] == encoding])
+    plain = {"base_test": "test", "base_sd": "sd"}
+    tab_pet = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
     shared = ["dataset", "task", "seeds", "splits"]
-    plain = cells[[*shared, "base_test", "base_sd"]].set_axis([*shared, "test", "sd"], axis=1)
-    tab_pet = cells[[*shared, "test", "test_sd", "oracle_test"]]
-    parts = [
+    pet = [str(Method(model, "pet")) for model in cells["model"]]
+    frames = [
         _learner_scores(scored_runs(scores)),
-        plain.assign(method=cells["model"]),
-        tab_pet.set_axis([*shared, "test", "sd", "oracle"], axis=1).assign(
-            method=[str(Method(model, "pet")) for model in cells["model"]]
-        ),
+        cells[[*shared, *plain]].rename(columns=plain).assign(method=cells["model"]),
+        cells[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=pet),
     ]
-    filled = [part for part in parts if len(part)]
-    if not filled:
-        return pd.DataFrame(columns=METHOD_COLUMNS)
-    frame = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
-    return _in_order(frame, list(scores["dataset"].unique()))
+    filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]
+    methods = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
+    # Datasets as they stand in the scores, methods as in the main table.
+    datasets = list(scores["dataset"].unique())
+    known = [*METHODS, *sorted(set(methods["method"]) - set(METHODS))]
+    order = pd.DataFrame(
+        {
+            "dataset": methods["dataset"].map(datasets.index),
+            "method": methods["method"].map(known.index),
+        }
+    )
+    return methods.loc[order.sort_values(["dataset", "method"]).index].reset_index(drop=True)
 
 
 def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:
     """Tuned trees under their name, plain references as `<name>-default`, linear as `linear`."""
     learners = runs[~runs["model"].isin(TRANSFORMERS) & runs["encoding"].isin([TUNED, DEFAULT])]
-    if learners.empty:
-        return pd.DataFrame(columns=METHOD_COLUMNS)
     method = [
         str(Method(model, "default" if encoding == DEFAULT and model in TREES else ""))
         for model, encoding in zip(learners["model"], learners["encoding"], strict=True)
     ]
-    by_split = learners.assign(method=method).groupby(
-        ["dataset", "task", "method", "split"], sort=False
+    keys = ["dataset", "task", "method"]
+    by_split = learners.assign(method=method).groupby([*keys, "split"], sort=False)
+    splits = by_split.agg(
+        test=("test_score", "mean"), variance=("test_score", "var"), seeds=("seed", "nunique")
     )
-    frame = pd.DataFrame(
-        {
-            "test": by_split["test_score"].mean(),
-            "variance": by_split["test_score"].var(ddof=1),
-            "seeds": by_split["seed"].nunique(),
-        }
-    ).reset_index()
-    grouped = frame.groupby(["dataset", "task", "method"], sort=False)
-    return pd.DataFrame(
-        {
-            "test": grouped["test"].mean(),
-            # Over seeds within splits; over splits where each has a single seed.
-            "sd": (grouped["variance"].mean() ** 0.5).fillna(grouped["test"].std(ddof=1)),
-            "seeds": grouped["seeds"].min(),
-            "splits": grouped["split"].nunique(),
-        }
-    ).reset_index()
-
-
-def _in_order(frame: pd.DataFrame, datasets: list[str]) -> pd.DataFrame:
-    """Datasets as they stand in the scores, methods as in the main table."""
-    known = [*METHODS, *sorted(set(frame["method"]) - set(METHODS))]
-    position = {name: place for place, name in enumerate(known)}
-    order = pd.DataFrame(
-        {
-            "dataset": frame["dataset"].map({name: i for i, name in enumerate(datasets)}),
-            "method": frame["method"].map(position),
-        }
-    ).sort_values(["dataset", "method"])
-    return frame.loc[order.index].reset_index(drop=True)
+    grouped = splits.reset_index().groupby(keys, sort=False)
+    frame = grouped.agg(test=("test", "mean"), seeds=("seeds", "min"), splits=("split", "nunique"))
+    # Over seeds within splits; over splits where each has a single seed.
+    frame["sd"] = (grouped["variance"].mean() ** 0.5).fillna(grouped["test"].std(ddof=1))
+    return frame.reset_index()

@@ -4,48 +4,16 @@ The unit of choice is a cell: one dataset, split, model and encoding, over all i
 shuffled and learnable encodings go through the same choice.
 """
 
-from dataclasses import dataclass, fields
-
 import numpy as np
 import pandas as pd
 
 from tabpet.stats.improvement import improvement
-from tabpet.stats.rounding import SAME
+from tabpet.stats.values import SAME
 
 CELL = ["dataset", "split", "model", "encoding"]
 CURVE_COLUMNS = [
     *CELL, "task", "alpha", "val", "test", "test_sd", "seeds", "improvement", "chosen", "oracle",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What one cell gives: its baseline, the chosen alpha, and the alpha that the test likes best.
-
-    Scores are means over seeds; spreads are sample standard deviations, not a number for one seed.
-    """
-
-    dataset: str
-    split: int
-    model: str
-    encoding: str
-    task: str
-    alpha: float
-    oracle_alpha: float
-    base_val: float
-    base_test: float
-    base_sd: float
-    val: float
-    test: float
-    test_sd: float
-    oracle_test: float
-    oracle_sd: float
-    seeds: int
-    improvement: float
-    oracle_improvement: float
-
-
-CHOICE_COLUMNS = [field.name for field in fields(Choice)]
 
 
 def scored_runs(scores: pd.DataFrame) -> pd.DataFrame:
@@ -57,32 +25,33 @@ def scored_runs(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Choices, a row per cell, and the curves over alpha that they were made from."""
+    """Choices, a row per cell, and the curves over alpha that they were made from.
+
+    A choice has the baseline (`base_val`, `base_test`, `base_sd`), the chosen alpha, and the one
+    that the test likes best (`oracle_`). Scores are means over seeds, spreads are sample standard
+    deviations, NaN for one seed.
+    """
     curves = _curves(scored_runs(scores))
     base, chosen, oracle = (
         curves[rows].set_index(CELL)
         for rows in (curves["alpha"] == 0, curves["chosen"], curves["oracle"])
     )
-    choices = pd.DataFrame(
-        {
-            "task": base["task"],
-            "alpha": chosen["alpha"],
-            "oracle_alpha": oracle["alpha"],
-            "base_val": base["val"],
-            "base_test": base["test"],
-            "base_sd": base["test_sd"],
-            "val": chosen["val"],
-            "test": chosen["test"],
-            "test_sd": chosen["test_sd"],
-            "oracle_test": oracle["test"],
-            "oracle_sd": oracle["test_sd"],
-            "seeds": base["seeds"],
-            "improvement": chosen["improvement"],
-            "oracle_improvement": oracle["improvement"],
-        },
-        index=base.index,
+    choices = base[["task"]].assign(
+        alpha=chosen["alpha"],
+        oracle_alpha=oracle["alpha"],
+        base_val=base["val"],
+        base_test=base["test"],
+        base_sd=base["test_sd"],
+        val=chosen["val"],
+        test=chosen["test"],
+        test_sd=chosen["test_sd"],
+        oracle_test=oracle["test"],
+        oracle_sd=oracle["test_sd"],
+        seeds=base["seeds"],
+        improvement=chosen["improvement"],
+        oracle_improvement=oracle["improvement"],
     )
-    return choices.reset_index()[CHOICE_COLUMNS], curves
+    return choices.reset_index(), curves
 
 
 def _curves(runs: pd.DataFrame) -> pd.DataFrame:
@@ -106,7 +75,7 @@ def _curves(runs: pd.DataFrame) -> pd.DataFrame:
         improvement("regression", base, curves["test"]),
     )
     # NOTE[AUTHORS]: the released code reports what is called oracle here, as the result.
-    curves["chosen"], curves["oracle"] = _is_best(curves, "val"), _is_best(curves, "test")
+    curves["chosen"], curves["oracle"] = is_best(curves, "val"), is_best(curves, "test")
     return curves[CURVE_COLUMNS]
 
 
@@ -123,7 +92,7 @@ def _shared_alphas(runs: pd.DataFrame) -> pd.DataFrame:
     return finished[finished.groupby([*CELL, "alpha"])["seed"].transform("nunique") == seeds]
 
 
-def _is_best(curves: pd.DataFrame, column: str) -> pd.Series:
+def is_best(curves: pd.DataFrame, column: str) -> pd.Series:
     """Whether a row is its cell's best; alpha 0 is no candidate, of equals the smallest alpha wins.
 
     Means that differ by rounding alone are equal.

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import TABLES
+from tabpet.analysis.captions import TABLE_TEXTS
+from tabpet.analysis.names import TABLES, encoding_name
 from tabpet.files import write_text
+from tabpet.settings import AnalysisSettings
 
 LATEX = str.maketrans(
     {
@@ -46,7 +48,7 @@ class Column:
 
 def show(frame: pd.DataFrame, columns: Iterable[Column], corner: str = "") -> pd.DataFrame:
     """The cells of some columns, as text under (group, heading), with the index of the frame."""
-    texts = {(one.group, one.heading): one.texts(frame) for one in columns}
+    texts = {(column.group, column.heading): column.texts(frame) for column in columns}
     names = pd.MultiIndex.from_tuples(list(texts), names=["", corner])
     return pd.DataFrame(dict(enumerate(texts.values())), frame.index).set_axis(names, axis=1)
 
@@ -72,7 +74,7 @@ def under(group: str, columns: Iterable[Column]) -> list[Column]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Panel:
     """One block of a table: cells of text under (group, heading), labels in the index.
 
     The name of the headings is that of the labels. `marks` has the shape of `cells` and holds
@@ -86,7 +88,7 @@ class Part:
     footer: int = 0
     beside: int | None = None
 
-    def with_footer(self, cells: pd.DataFrame) -> "Part":
+    def with_footer(self, cells: pd.DataFrame) -> "Panel":
         """The same with further rows; headings that these do not have are empty there."""
         added = cells.reindex(columns=self.cells.columns, fill_value="")
         marks = self.marks
@@ -140,20 +142,39 @@ class Part:
         labels = [escape(str(label)) for label in cells.index]
         if self.footer:
             labels[-self.footer] = rf"\midrule {labels[-self.footer]}"
-        names = [tuple(escape(str(one)) for one in pair) for pair in cells.columns]
+        names = [tuple(escape(str(text)) for text in pair) for pair in cells.columns]
         header = pd.MultiIndex.from_tuples(names, names=["", escape(self.corner)])
         return cells.set_axis(labels).set_axis(header, axis=1)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the results, or a reason in its place when there is nothing to show."""
+    """Panels below each other, or a reason in their place when there is nothing to show."""
 
     name: str
     caption: str
     data: pd.DataFrame
-    parts: tuple[Part, ...] = ()
+    panels: tuple[Panel, ...] = ()
     reason: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        settings: AnalysisSettings,
+        data: pd.DataFrame,
+        panels: Iterable[Panel],
+        **words: str,
+    ) -> "Table":
+        """A table under its caption, whose words come from the settings and the table."""
+        caption = TABLE_TEXTS[name].format(
+            encoding=encoding_name(settings.main_encoding),
+            significance=f"{settings.level:g}",
+            confidence=f"{100 * (1 - settings.level):g} %",
+            rope=f"{settings.rope:g}",
+            **words,
+        )
+        return cls(name, caption, data, tuple(panels))
 
     @classmethod
     def empty(cls, name: str, reason: str) -> "Table":
@@ -170,16 +191,14 @@ class Table:
         return self.data.to_csv(index=False, lineterminator="\n")
 
     def to_latex(self) -> str:
-        """Booktabs in landscape: the caption, then a long table per part."""
+        """Booktabs in landscape: the caption, then a long table per panel."""
         if self.reason is not None:
             return f"\\emph{{{escape(self.title)}: {escape(self.reason)}}}\n"
         text = HEAD % self.title + f"\\noindent {escape(self.caption)}\\par\n\\scriptsize\n"
-        for number, part in enumerate(self.parts):
-            caption = f"{escape(self.title)}." + (
-                f" {escape(part.heading)}." if part.heading else ""
-            )
+        for number, panel in enumerate(self.panels):
+            heading = f" {escape(panel.heading)}." if panel.heading else ""
             label = f"tab:{self.name.replace('_', '-')}" + (f"-{number + 1}" if number else "")
-            text += "".join(part.to_latex(caption, label))
+            text += "".join(panel.to_latex(f"{escape(self.title)}.{heading}", label))
         return text + "\\end{landscape}\n"
 
     def write(self, folder: Path) -> None:

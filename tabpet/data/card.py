@@ -177,10 +177,12 @@ def _describe_target(column: pd.Series, dataset: str) -> Target:
 
 
 def _looks_like_id(column: pd.Series) -> bool:
-    """All values distinct, and either text or a run of whole numbers."""
+    """All values distinct, and either text, a run of whole numbers, or too large for a float."""
     if column.nunique() < len(column) or len(column) < 10:
         return False
     if isinstance(column.dtype, pd.CategoricalDtype):
         return True
     values = np.sort(column.to_numpy())
+    if values.dtype.kind == "i" and np.abs(values[[0, -1]].astype("float64")).max() > 2**53:
+        return True
     return bool((values == np.floor(values)).all() and values[-1] - values[0] == len(values) - 1)

@@ -4,9 +4,9 @@ The raw table has its features in source order and the target last; numeric colu
 float64, categorical ones have text levels, and a missing target removes the row.
 """
 
+import difflib
 import logging
-import os
-from collections.abc import Collection, Hashable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,20 @@ import pandas as pd
 
 from tabpet.catalog import CatalogRow
 from tabpet.data.card import Card, check_content, check_expectation, make_card
-from tabpet.data.readers import as_category, as_convention, read_table
+from tabpet.data.convention import (
+    RESERVED,
+    as_category,
+    as_convention,
+    free_name,
+    to_convention,
+)
+from tabpet.data.readers import read_table
 from tabpet.data.synthetic import generate_groups
 from tabpet.errors import TabpetError
+from tabpet.extras import need
+from tabpet.places import find_mirror
 from tabpet.settings import FetchSettings
 
-RESERVED = ("part", "row")  # columns that prepare_split adds
 ADVICE = (
     "If this is the right table, correct the catalog row: what the table has is shown above. If it "
     "is not, get the right one. `fetch: {on_mismatch: warn}` goes on with a warning."
@@ -48,19 +56,6 @@ def fetch_dataset(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFram
     for warning in card.warnings:
         logger.warning("%s", warning)
     return frame, card
-
-
-def mirror_folder(settings: FetchSettings) -> Path | None:
-    """The mirror folder: `TABPET_MIRROR`, else the setting, else none."""
-    folder = os.environ.get("TABPET_MIRROR") or settings.mirror
-    if not folder:
-        return None
-    if not Path(folder).is_dir():
-        raise TabpetError(
-            f"The mirror folder {folder} does not exist. Correct TABPET_MIRROR or "
-            "`fetch: {mirror: ...}`, or remove it to use OpenML."
-        )
-    return Path(folder)
 
 
 def mirror_file(row: CatalogRow, folder: Path) -> Path | None:
@@ -105,14 +100,14 @@ def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
     if row.source == "file":
         assert row.path is not None  # the catalog checks it
         return _Loaded(read_table(row.path), row.target, str(row.path))
-    folder = mirror_folder(settings)
+    folder = find_mirror(settings).mirror
     if folder is not None and (path := mirror_file(row, folder)):
         return _Loaded(read_table(path), row.target, path.name, row.openml_id, row.version)
     if folder is not None:
         logger.info("%s is not in the mirror %s: trying OpenML", row.name, folder)
-    from tabpet.data.openml_source import download
-
-    found = download(row.openml_id, row.name, row.version, settings)
+    found = need("tabpet.data.openml_source", "A download from OpenML").download(
+        row.openml_id, row.name, row.version, settings
+    )
     if row.version is not None and found.version != row.version:
         raise TabpetError(
             f"{row.name}: the catalog says version {row.version}, but OpenML dataset "
@@ -128,41 +123,29 @@ def _to_raw(
     frame: pd.DataFrame, row: CatalogRow, target: str | None
 ) -> tuple[pd.DataFrame, str, list[str]]:
     """Bring a table into the raw convention; returns it, its target's name and warnings."""
-    warnings: list[str] = []
     if target is None or target not in frame:
         problem = f"the target {target!r} is not a column of the table" if target else "no target"
         raise TabpetError(
-            f"{row.name}: {problem}. "
-            f"Columns: {_listing(frame.columns)}. Correct `target` in the catalog."
+            f"{row.name}: {problem}. {nearest(target or '', frame.columns)} Correct `target` in "
+            "the catalog."
         )
     for option, names in (("categorical", row.categorical), ("ignore", row.ignore)):
         unknown = [name for name in names if name not in frame]
         if unknown:
             raise TabpetError(
                 f"{row.name}: `{option}` names {_listing(unknown)}, not columns of the table. "
-                f"Columns: {_listing(frame.columns)}."
+                f"{nearest(unknown[0], frame.columns)}"
             )
     frame = frame.drop(columns=[name for name in row.ignore if name != target])
     features = [name for name in frame if name != target]
     if not features:
         raise TabpetError(f"{row.name}: no feature columns are left beside the target {target!r}.")
-    columns = {}
-    for name in features:
-        column = as_category(frame[name]) if name in row.categorical else as_convention(frame[name])
-        if frame[name].dtype == object and _looks_numeric(column):
-            warnings.append(
-                f"{name}: text that looks like numbers was read as {column.nunique()} categories; "
-                "check decimal commas, thousands separators and units"
-            )
-        if column.dtype.kind == "f" and np.isinf(column).any():
-            warnings.append(f"{name}: {int(np.isinf(column).sum())} infinite values set to missing")
-            column = column.replace([np.inf, -np.inf], np.nan)
-        columns[name] = column
+    columns, warnings = to_convention(frame[features], row.categorical)
     columns[target] = _target_column(frame[target], row)
-    renamed = {name: _free_name(name, columns) for name in columns if name in RESERVED}
+    renamed = {name: free_name(name, columns) for name in columns if name in RESERVED}
     for old, new in renamed.items():
         warnings.append(f"column {old!r} renamed to {new!r}: the name is used by prepared splits")
-    raw = pd.DataFrame(columns).rename(columns=renamed)
+    raw = columns.rename(columns=renamed)
     target = renamed.get(target, target)
     unlabelled = int(raw[target].isna().sum())
     if unlabelled:
@@ -188,17 +171,14 @@ def _target_column(column: pd.Series, row: CatalogRow) -> pd.Series:
     return numbers.astype("float64").replace([np.inf, -np.inf], np.nan)
 
 
-def _free_name(name: str, taken: Collection[Hashable]) -> str:
-    while name in taken or name in RESERVED:
-        name += "_"
-    return name
-
-
-def _looks_numeric(column: pd.Series) -> bool:
-    """Whether nearly all levels of a category are numbers with odd marks, such as 1,5 or 3 %."""
-    if not isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() < 10:
-        return False
-    return column.cat.categories.str.fullmatch(r"[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}").mean() > 0.9
+def nearest(name: str, known: Iterable[object]) -> str:
+    """The columns whose names are near a wrong one, or all of them."""
+    names = [str(one) for one in known]
+    lower = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(repr(lower[one]) for one in close)}?"
+    return f"Columns: {_listing(names)}."
 
 
 def _listing(names: "pd.Index | list[str]", most: int = 20) -> str:

@@ -6,6 +6,7 @@ learned from training rows and applied to the others.
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +16,15 @@ import pandas as pd
 from pydantic import BaseModel
 
 from tabpet.data.card import Card
-from tabpet.errors import TabpetError
+from tabpet.data.imputer import Imputer
+from tabpet.errors import TableError
 from tabpet.files import read_json, write_json, write_parquet
 from tabpet.settings import PrepareSettings
 
 MISSING_LEVEL = "(missing)"
 PARTS = ("train", "val", "test")
+FEW_ROWS = 10  # of validation or test rows, below which a warning says so
+MissingNumbers = Literal["none", "rows dropped", "imputed"]
 logger = logging.getLogger(__name__)
 
 
@@ -59,7 +63,7 @@ class SplitInfo(BaseModel):
     target: TargetInfo
     features: list[Feature]
     dropped_features: dict[str, str]  # name -> why
-    missing_numbers: Literal["none", "rows dropped", "imputed"]
+    missing_numbers: MissingNumbers
     rows: dict[str, int]  # part -> rows
     rows_dropped: dict[str, int]  # part -> rows with missing numbers that were removed
     warnings: list[str]
@@ -72,6 +76,7 @@ class Split:
 
     frame: pd.DataFrame
     info: SplitInfo
+    imputer: Imputer | None = None  # of missing numbers, for later rows; not part of the files
 
     def save(self, table: Path, info: Path) -> None:
         """Write the table as Parquet and what was learned as JSON."""
@@ -105,26 +110,39 @@ class Split:
 
 def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSettings) -> Split:
     """Assign rows to parts with `seed`, learn the coding from training rows, and apply it."""
-    warnings: list[str] = []
-    target = raw[card.target.name]
-    part = assign_parts(target, card.task, seed, settings.fractions)
-    features = raw.drop(columns=card.target.name)
+    part = assign_parts(raw[card.target.name], card.task, seed, settings.fractions)
+    return prepare_parts(
+        raw, card.target.name, part, dataset=card.dataset, seed=seed, settings=settings
+    )
 
+
+def prepare_parts(
+    raw: pd.DataFrame,
+    target_name: str,
+    part: np.ndarray,
+    *,
+    dataset: str,
+    seed: int,
+    settings: PrepareSettings,
+) -> Split:
+    """Learn the coding from the training rows of given parts, and apply it to all."""
+    warnings: list[str] = []
+    target, features = raw[target_name], raw.drop(columns=target_name)
     dropped = _find_sparse(features[part == "train"], settings.max_missing)
     features = features.drop(columns=list(dropped))
     if features.columns.empty:
-        raise TabpetError(
-            f"{card.dataset}: every feature misses more than {settings.max_missing:.0%} of its "
+        raise TableError(
+            f"{dataset}: every feature misses more than {settings.max_missing:.0%} of its "
             "training values. Raise `prepare: {max_missing: ...}` or mend the table."
         )
-    numeric = [c.name for c in card.columns if c.kind == "numeric" and c.name in features]
-    features, keep, missing_numbers = _settle_missing(features, numeric, part, seed, settings)
+    numeric = [str(name) for name in features if not _is_categorical(features[name])]
+    features, keep, imputer = _settle_missing(features, numeric, part, seed, settings)
 
     rows = {name: int(((part == name) & keep).sum()) for name in PARTS}
     for name in PARTS:
-        if rows[name] == 0:
-            raise TabpetError(
-                f"{card.dataset}: no {name} rows are left after rows with missing numbers were "
+        if rows[name] == 0 and (part == name).any():
+            raise TableError(
+                f"{dataset}: no {name} rows are left after rows with missing numbers were "
                 "dropped. Set `prepare: {min_complete: 1}` to impute instead."
             )
     learned = [_learn(features[name][(part == "train") & keep]) for name in features]
@@ -135,20 +153,35 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
             "part": pd.Categorical(part[keep], categories=PARTS),
             "row": np.flatnonzero(keep),
             **columns,
-            card.target.name: coded_target,
+            target_name: coded_target,
         }
     )
     warnings += _describe_classes(target, part, keep)
-    if missing_numbers == "rows dropped":
+    missing_numbers: MissingNumbers = "imputed" if imputer else "none"
+    if not keep.all():
+        missing_numbers = "rows dropped"
         warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
-    if constant := [feature.name for feature in learned if feature.constant]:
-        warnings.append(f"constant in training rows: {', '.join(constant)}")
+    seen = features[(part == "train") & keep]
+    constant = [one.name for one in learned if one.constant]
+    beyond = [name for name in constant if len(seen[name].unique()) > 1]
+    if names := [name for name in constant if name not in beyond]:
+        warnings.append(f"constant in training rows: {', '.join(names)}")
+    if beyond:
+        warnings.append(
+            f"{', '.join(beyond)}: so large that a float has no digits left for their differences, "
+            "as identifiers are; `ignore` such a column, or make it `categorical`"
+        )
+    warnings += [
+        f"only {rows[name]} {name} row{'' if rows[name] == 1 else 's'}: its scores say little"
+        for name in ("val", "test")
+        if 0 < rows[name] < FEW_ROWS
+    ]
     for warning in warnings:
         logger.warning("%s", warning)
     info = SplitInfo(
-        dataset=card.dataset,
+        dataset=dataset,
         split=seed,
-        task=card.task,
+        task="classification" if _is_categorical(target) else "regression",
         target=target_info,
         features=learned,
         dropped_features=dropped,
@@ -158,7 +191,23 @@ def prepare_split(raw: pd.DataFrame, card: Card, seed: int, settings: PrepareSet
         warnings=warnings,
         prepare=settings.model_dump(mode="json"),
     )
-    return Split(frame, info)
+    return Split(frame, info, imputer)
+
+
+def code_rows(
+    features: pd.DataFrame, learned: Sequence[Feature], imputer: Imputer | None
+) -> pd.DataFrame:
+    """Later rows in the coding that was learned; their missing numbers are imputed as well.
+
+    Where no training row missed a number, a missing one is the mean of its feature.
+    """
+    numeric = [feature.name for feature in learned if feature.kind == "numeric"]
+    features = features[[feature.name for feature in learned]].copy()
+    if imputer is not None:
+        features[numeric] = imputer.fill(features[numeric])
+    else:
+        features = features.fillna({one.name: one.mean for one in learned if one.name in numeric})
+    return pd.DataFrame({one.name: _code(features[one.name], one) for one in learned})
 
 
 def assign_parts(
@@ -168,13 +217,13 @@ def assign_parts(
     labels = target.to_numpy() if task == "classification" else None
     _, val_share, test_share = fractions
     part = np.full(len(target), "train", dtype=object)
-    rest, test = _cut(np.arange(len(target)), labels, test_share, seed)
-    _, val = _cut(rest, labels, val_share / (1 - test_share), seed)
+    rest, test = cut_rows(np.arange(len(target)), labels, test_share, seed)
+    _, val = cut_rows(rest, labels, val_share / (1 - test_share), seed)
     part[val], part[test] = "val", "test"
     return part
 
 
-def _cut(
+def cut_rows(
     rows: np.ndarray, labels: np.ndarray | None, share: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take a share of the rows away, by class; a class with one row left is not cut."""
@@ -192,7 +241,7 @@ def _cut(
         )
     except ValueError:
         classes = "" if labels is None else f" and {len(np.unique(labels))} classes"
-        raise TabpetError(
+        raise TableError(
             f"The table can't be split: {len(rows)} rows{classes} are too few for every part. "
             + ("Is the task really classification?" if labels is not None else "")
         ) from None
@@ -201,10 +250,11 @@ def _cut(
 
 def _describe_classes(target: pd.Series, part: np.ndarray, keep: np.ndarray) -> list[str]:
     """Warnings about classes that are missing from a part."""
-    if not isinstance(target.dtype, pd.CategoricalDtype):
+    if not _is_categorical(target):
         return []
+    parts = [name for name in PARTS if (part == name).any()]
     counts = pd.crosstab(target.to_numpy()[keep], part[keep]).reindex(
-        index=list(target.cat.categories), columns=list(PARTS), fill_value=0
+        index=list(target.cat.categories), columns=parts, fill_value=0
     )
     return [
         f"class {level!r} ({row.sum()} rows) has none in {', '.join(row.index[row == 0])}: "
@@ -212,6 +262,10 @@ def _describe_classes(target: pd.Series, part: np.ndarray, keep: np.ndarray) -> 
         for level, row in counts.iterrows()
         if (row == 0).any()
     ]
+
+
+def _is_categorical(column: pd.Series) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def _find_sparse(training: pd.DataFrame, max_missing: float) -> dict[str, str]:
@@ -230,28 +284,23 @@ def _settle_missing(
     part: np.ndarray,
     seed: int,
     settings: PrepareSettings,
-) -> tuple[pd.DataFrame, np.ndarray, Literal["none", "rows dropped", "imputed"]]:
+) -> tuple[pd.DataFrame, np.ndarray, Imputer | None]:
     """Drop rows with missing numbers or impute them, whichever the training rows call for."""
     complete = features[numeric].notna().all(axis=1).to_numpy()
     if complete.all():
-        return features, complete, "none"
+        return features, complete, None
     if complete[part == "train"].mean() >= settings.min_complete and settings.min_complete < 1:
-        return features, complete, "rows dropped"
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers it)
-    from sklearn.impute import IterativeImputer
-
-    imputer = IterativeImputer(random_state=seed)
-    imputer.fit(features.loc[part == "train", numeric].astype("float64"))
-    filled = imputer.transform(features[numeric].astype("float64"))
+        return features, complete, None
+    imputer = Imputer.learn(features.loc[part == "train", numeric], seed)
     imputed = features.copy()
-    imputed[numeric] = filled
-    return imputed, np.ones(len(features), dtype=bool), "imputed"
+    imputed[numeric] = imputer.fill(features[numeric])
+    return imputed, np.ones(len(features), dtype=bool), imputer
 
 
 def _learn(training: pd.Series) -> Feature:
     """The coding of one feature from its training rows."""
     name, missing = str(training.name), int(training.isna().sum())
-    if isinstance(training.dtype, pd.CategoricalDtype):
+    if _is_categorical(training):
         levels = [str(level) for level in training.cat.remove_unused_categories().cat.categories]
         levels += [MISSING_LEVEL] if missing else []
         constant = len(levels) == 1
@@ -272,7 +321,7 @@ def _moments(values: np.ndarray, name: str) -> tuple[float, float]:
     with np.errstate(over="ignore", invalid="ignore"):
         mean, scale = float(values.mean()), float(values.std())
     if not (np.isfinite(mean) and np.isfinite(scale) and scale > 0):
-        raise TabpetError(
+        raise TableError(
             f"The values of {name!r} are too large or too small to be scaled ({values.min():g} to "
             f"{values.max():g}). Give them in another unit, or `ignore` the column."
         )
@@ -293,15 +342,15 @@ def _code_target(
 ) -> tuple[TargetInfo, np.ndarray]:
     """The target as class index or float64; the moments of a number come from training rows."""
     name = str(target.name)
-    if isinstance(target.dtype, pd.CategoricalDtype):
+    if _is_categorical(target):
         classes = [str(level) for level in target.cat.categories]
         codes = target.cat.codes.to_numpy(dtype="int32")
         if len(np.unique(codes[(part == "train") & keep])) < 2:
-            raise TabpetError(f"The training rows have only one class of {name!r}.")
+            raise TableError(f"The training rows have only one class of {name!r}.")
         return TargetInfo(name=name, classes=classes), codes[keep]
     values = target.to_numpy(dtype="float64")
     training = values[(part == "train") & keep]
     if (training == training[0]).all():
-        raise TabpetError(f"The target {name!r} is {training[0]:g} in all training rows.")
+        raise TableError(f"The target {name!r} is {training[0]:g} in all training rows.")
     mean, scale = _moments(training, name)
     return TargetInfo(name=name, mean=mean, scale=scale), values[keep]

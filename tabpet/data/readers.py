@@ -1,4 +1,4 @@
-"""Reading CSV, Parquet and ARFF files into one convention: numbers, or text categories."""
+"""Reading CSV, Parquet and ARFF files as people and spreadsheets write them."""
 
 import csv
 import re
@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-import arff
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tabpet.data.convention import MISSING_NUMBERS, MISSING_TOKENS
 from tabpet.errors import TabpetError
+from tabpet.extras import need
 
-MISSING_TOKENS = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 SEPARATORS = ",;\t|"
+# 1,5 or 1.234,5 or 12: numbers where the comma is the decimal mark.
+DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+|(?=,))(,\d+)?([eE][-+]?\d+)?")
+LINE_BREAK = re.compile(r"\s*[\r\n]+\s*")
 INTEGER_ATTRIBUTE = re.compile(
     r"""^(\s*@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)integer\b""", re.IGNORECASE | re.MULTILINE
 )
@@ -52,73 +54,6 @@ def parse_arff(content: bytes, path: Path) -> pd.DataFrame:
     return _tidy(_from_arff(content, path), path)
 
 
-def as_convention(column: pd.Series) -> pd.Series:
-    """A column as float64, int64, or a category whose levels are text."""
-    kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(kind):
-        return as_category(column)
-    if pd.api.types.is_integer_dtype(kind):
-        fits = not column.isna().any() and column.max() <= np.iinfo(np.int64).max
-        return column.astype("int64" if fits else "float64")
-    if pd.api.types.is_timedelta64_dtype(kind):
-        return column.dt.total_seconds()
-    if pd.api.types.is_numeric_dtype(kind):
-        return column.astype("float64")
-    if pd.api.types.is_datetime64_any_dtype(kind):
-        return as_category(column.dt.strftime("%Y-%m-%dT%H:%M:%S"))
-    return _from_objects(column.astype(object).where(column.notna(), np.nan))
-
-
-def _from_objects(column: pd.Series) -> pd.Series:
-    """A column of Python objects: numbers when all of them are, else categories."""
-    nested = column.map(lambda value: isinstance(value, list | dict | set | np.ndarray | bytes))
-    if nested.any():
-        raise TabpetError(
-            f"The column {column.name!r} holds {type(column[nested].iloc[0]).__name__} values, "
-            "not numbers or text. Add it to `ignore` in the catalog."
-        )
-    stripped = column.map(lambda value: value.strip() if isinstance(value, str) else value)
-    values = stripped.mask(stripped.isin(MISSING_TOKENS))
-    present = values.dropna()
-    if not present.empty and present.map(lambda value: isinstance(value, bool)).all():
-        return as_category(values)
-    numbers = pd.to_numeric(values, errors="coerce")
-    if not present.empty and numbers.notna().equals(values.notna()):
-        return as_convention(numbers)
-    return as_category(values)
-
-
-def as_category(column: pd.Series) -> pd.Series:
-    """A column as a category with text levels that occur; known levels keep their order."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        known: list = list(column.cat.categories)
-        values = column.astype(object)
-    else:
-        values = column.astype(object)
-        known = sorted(values.dropna().unique(), key=_level_order)
-    texts = {level: level_text(level) for level in known}
-    levels = list(dict.fromkeys(texts[level] for level in known))
-    category = pd.Categorical(values.map(texts), categories=levels)
-    return pd.Series(category.remove_unused_categories(), index=column.index, name=column.name)
-
-
-def level_text(value: object) -> str:
-    """The text of a category level: 1 and 1.0 are the same level."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8")
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return str(value).strip()
-
-
-def _level_order(value: object) -> tuple[bool, float, str]:
-    text = level_text(value)
-    try:
-        return (False, float(text), text)
-    except ValueError:
-        return (True, 0.0, text)
-
-
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """A table as it was read, with clean names and something in it."""
     frame.columns = pd.Index(_clean_names(frame.columns), dtype=object)
@@ -130,7 +65,7 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 def _clean_names(names: Iterable[object]) -> list[str]:
     """Column names as text without a byte-order mark; empty ones are numbered."""
     cleaned = [
-        str(name).lstrip("\ufeff").strip() or f"column_{number}"
+        LINE_BREAK.sub(" ", str(name).lstrip("\ufeff")).strip() or f"column_{number}"
         for number, name in enumerate(names, start=1)
     ]
     repeated = sorted({name for name in cleaned if cleaned.count(name) > 1})
@@ -141,14 +76,13 @@ def _clean_names(names: Iterable[object]) -> list[str]:
 
 def _read_csv(path: Path) -> pd.DataFrame:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            header = stream.readline()
+        header = _read_header(path)
         separator = max(SEPARATORS, key=re.sub(r'"[^"]*"', "", header).count)
         names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
         with warnings.catch_warnings():
             # pandas says so when it would cut rows that are longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
+            frame = pd.read_csv(
                 path,
                 sep=separator,
                 encoding="utf-8-sig",
@@ -157,10 +91,14 @@ def _read_csv(path: Path) -> pd.DataFrame:
                 index_col=False,
                 skipinitialspace=True,
                 keep_default_na=False,
-                na_values=MISSING_TOKENS,
+                na_values=list(MISSING_TOKENS),
                 low_memory=False,
                 float_precision="round_trip",  # the number that Parquet and ARFF would give
             )
+        if separator != ",":
+            for name in frame:
+                frame[name] = _read_decimal_commas(frame[name])
+        return frame
     except UnicodeDecodeError:
         raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
     except pd.errors.ParserWarning:
@@ -169,6 +107,29 @@ def _read_csv(path: Path) -> pd.DataFrame:
         ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise TabpetError(f"{path} is not a CSV table: {error}") from None
+
+
+def _read_header(path: Path) -> str:
+    """The first record of a text file: names in quotes may have line breaks."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        header = stream.readline()
+        while header.count('"') % 2 and (line := stream.readline()):
+            header += line
+    return header
+
+
+def _read_decimal_commas(column: pd.Series) -> pd.Series:
+    """A column whose numbers all have decimal commas, or points between thousands, as numbers."""
+    if column.dtype != object:
+        return column
+    texts = column.dropna().astype(str).str.strip()
+    texts = texts[~texts.isin(MISSING_NUMBERS)]
+    if not texts.str.contains(",", regex=False).any():
+        return column
+    if not texts.str.fullmatch(DECIMAL_COMMA.pattern).all():
+        return column
+    numbers = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return numbers.astype("float64").reindex(column.index)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -192,6 +153,7 @@ def _read_arff(path: Path) -> pd.DataFrame:
 
 
 def _from_arff(content: bytes, path: Path) -> pd.DataFrame:
+    arff = need("arff", "Reading ARFF files")
     try:
         text = content.decode("utf-8-sig")
         # liac-arff cuts the decimals of INTEGER columns, and files do have them.

@@ -9,10 +9,28 @@ from tabpet.data.prepare import SplitInfo
 def tabulate_datasets(cards: list[Card], splits: list[SplitInfo]) -> pd.DataFrame:
     """Shapes, parts and warnings of every split."""
     by_name = {card.dataset: card for card in cards}
-    return pd.DataFrame([_line(by_name[split.dataset], split) for split in splits])
+    copies = {card.dataset: _copies(card, cards) for card in cards}
+    return pd.DataFrame([_line(by_name[one.dataset], one, copies[one.dataset]) for one in splits])
 
 
-def _line(card: Card, split: SplitInfo) -> dict[str, object]:
+def dataset_warnings(datasets: pd.DataFrame | None) -> dict[str, str]:
+    """What is odd about each dataset of that table, once for all its splits."""
+    if datasets is None or "warnings" not in datasets:
+        return {}
+    warned = datasets[datasets["warnings"].fillna("") != ""]
+    return {
+        str(name): "; ".join(dict.fromkeys("; ".join(texts).split("; ")))
+        for name, texts in warned.groupby("dataset", sort=False)["warnings"]
+    }
+
+
+def _copies(card: Card, cards: list[Card]) -> list[str]:
+    """A warning where other datasets have the same rows, so that tests count them twice."""
+    same = [one.dataset for one in cards if one.sha256 == card.sha256 and one is not card]
+    return [f"the same table as {', '.join(same)}: it counts twice"] if same else []
+
+
+def _line(card: Card, split: SplitInfo, copies: list[str]) -> dict[str, object]:
     kinds = [feature.kind for feature in split.features]
     return {
         "dataset": card.dataset,
@@ -25,5 +43,5 @@ def _line(card: Card, split: SplitInfo) -> dict[str, object]:
         **split.rows,
         "missing_numbers": split.missing_numbers,
         "origin": card.origin,
-        "warnings": "; ".join([*card.warnings, *split.warnings]),
+        "warnings": "; ".join([*card.warnings, *copies, *split.warnings]),
     }

@@ -25,7 +25,7 @@ def encoding(
     encoding: Annotated[
         str, typer.Argument(help="A graph's name, or <graph>-random, -shuffled or -learnable.")
     ],
-    seed: Annotated[int, typer.Option(help="Seed of the run; it draws a control.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the run; it draws a control.")] = 1,
     split: Annotated[int | None, typer.Option(help="Split; the config's first one.")] = None,
     config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
     results: Annotated[Path, typer.Option(help="Results folder.")] = Path("results"),

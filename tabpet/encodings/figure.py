@@ -29,7 +29,7 @@ def plot_graph(graph: Graph, encoding: Encoding | None = None, dataset: str = ""
 
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     network, spectrum = figure.subplots(1, 2, width_ratios=(3, 2))
-    _draw_network(network, graph)
+    draw_network(network, graph)
     _draw_spectrum(spectrum, graph, encoding)
     state = "" if graph.status == "ok" else f" ({graph.status})"
     name = f"{dataset}, {graph.method} graph" if dataset else f"{graph.method} graph"
@@ -55,7 +55,7 @@ def feature_weights(graph: Graph) -> np.ndarray:
     return folded
 
 
-def _draw_network(axes: "Axes", graph: Graph) -> None:
+def draw_network(axes: "Axes", graph: Graph) -> None:
     """Features as points, the strongest edges as lines, wider and darker with weight."""
     from matplotlib.collections import LineCollection
 

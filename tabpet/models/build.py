@@ -55,9 +55,11 @@ def unusable_reason(
         return f"{name} needs at least 2 categorical features, the table has {n_categorical}"
     d_pe = 0 if encoding is None or integration == "project" else encoding.d_pe
     room = settings.width - model.reserved_width(settings) - 1
-    if d_pe > room:
+    if encoding is not None and d_pe > room:
+        # Where k is the least that is allowed already, lowering the most changes nothing.
+        bound = "k_min" if encoding.k <= encoding.settings.get("k_min", 0) else "k_max"
         return (
             f"the encoding is {d_pe} wide, but a token of {name} (width {settings.width}) has room "
-            f"for {room}: lower `encoding.k_max` or raise `model_settings.{name}.width`"
+            f"for {room}: lower `encoding.{bound}` or raise `model_settings.{name}.width`"
         )
     return None

@@ -17,6 +17,8 @@ from tabpet.models.positions import Positions
 class MemberModel(nn.Module, ABC):
     """A model of several members, which differ in alpha alone when training begins."""
 
+    needs_context = False  # whether scored rows look at the context that they are given
+
     def __init__(self, positions: Positions) -> None:
         super().__init__()
         self.positions = positions

@@ -13,8 +13,9 @@ class FetchSettings(Section):
 
     mirror: Path | None = Field(
         None,
-        description="Folder with `<name>_v<version>.parquet` files that is tried before OpenML. "
-        "The environment variable `TABPET_MIRROR` takes precedence.",
+        description="Folder with `<name>_v<version>.parquet` files that is tried before OpenML, "
+        "from the working directory or beside the config file. The environment variable "
+        "`TABPET_MIRROR` takes precedence.",
     )
     server: str = Field(
         "https://www.openml.org/api/v1/xml", description="Address of the OpenML REST API."

@@ -24,8 +24,8 @@ class Settings(Section):
     catalogs: list[Path] = Field(
         [Path("datasets.csv")],
         min_length=1,
-        description="Dataset sheets; a path is looked up in the working directory, then beside "
-        "the Snakefile.",
+        description="Dataset sheets; a path is looked up in the working directory, beside the "
+        "config file, beside the Snakefile, then in the package.",
     )
     datasets: list[str] = Field(
         min_length=1,

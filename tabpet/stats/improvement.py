@@ -3,17 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from tabpet.stats.rounding import SAME
+from tabpet.stats.values import SAME, Values, split_missing
 
 
-def improvement(
-    task: str, base: float | pd.Series | np.ndarray, score: float | pd.Series | np.ndarray
-) -> np.ndarray:
+def improvement(task: str, base: float | Values, score: float | Values) -> np.ndarray:
     """Percent by which `score` is better than `base`, whatever the direction of the metric.
 
-    Not a number where the base is 0: there is nothing to compare with.
+    NaN where the base is 0: there is nothing to compare with.
     """
     base, score = np.asarray(base, dtype=float), np.asarray(score, dtype=float)
     gain = score - base if task == "classification" else base - score
@@ -22,9 +19,7 @@ def improvement(
     return 100 * np.divide(gain, base, out=out, where=base != 0)
 
 
-def relative_difference(
-    task: str, score: pd.Series | np.ndarray, other: pd.Series | np.ndarray
-) -> np.ndarray:
+def relative_difference(task: str, score: Values, other: Values) -> np.ndarray:
     """Percent by which `score` is better than `other`, of the mean of both; 0 where both are 0.
 
     Swapping the two changes nothing but the sign, which `improvement` does not give.
@@ -37,7 +32,7 @@ def relative_difference(
 
 @dataclass(frozen=True)
 class Summary:
-    """Improvements over datasets, in percent. Not a number where no dataset has one."""
+    """Improvements over datasets, in percent; NaN where no dataset has one."""
 
     datasets: int  # with a number
     missing: int
@@ -47,11 +42,9 @@ class Summary:
     positive_rate: float  # percent of datasets above 0
 
 
-def summarize(percent: pd.Series | np.ndarray) -> Summary:
+def summarize(percent: Values) -> Summary:
     """Sum up the improvements of datasets; those without a number are counted and left out."""
-    values = np.asarray(percent, dtype=float)
-    known = values[np.isfinite(values)]
-    missing = len(values) - len(known)
+    known, missing = split_missing(percent)
     if not len(known):
         return Summary(0, missing, np.nan, np.nan, np.nan, np.nan)
     return Summary(
@@ -76,16 +69,16 @@ class WinRate:
     @property
     def percent(self) -> float:
         """Strict wins in percent of all datasets that have both; a tie is no win."""
-        return 100 * self.wins / self.datasets if self.datasets else float("nan")
+        return 100 * self.wins / self.datasets if self.datasets else np.nan
 
 
-def win_rate(task: str, score: pd.Series | np.ndarray, other: pd.Series | np.ndarray) -> WinRate:
+def win_rate(task: str, score: Values, other: Values) -> WinRate:
     """Head to head on the datasets that have both scores."""
     sign = 1 if task == "classification" else -1
     return higher_wins(sign * np.asarray(score, dtype=float), sign * np.asarray(other, dtype=float))
 
 
-def higher_wins(value: pd.Series | np.ndarray, other: pd.Series | np.ndarray) -> WinRate:
+def higher_wins(value: Values, other: Values) -> WinRate:
     """Head to head where more is better, as it is of improvements."""
     ours, theirs = np.asarray(value, dtype=float), np.asarray(other, dtype=float)
     both = np.isfinite(ours) & np.isfinite(theirs)

@@ -3,12 +3,16 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMResults, VCSpec
+
+from tabpet.extras import need
+
+if TYPE_CHECKING:
+    from statsmodels.regression.mixed_linear_model import MixedLMResults, VCSpec
 
 WHISKER = 3.0  # interquartile ranges from the quartiles, from where on a gain is limited
 INTERCEPT, SIZE = "intercept", "size"
@@ -29,30 +33,20 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Coefficient:
-    """A fixed effect: the intercept, a level against the first of its factor, or the slope."""
-
-    term: str  # `intercept`, `encoding`, `model` or `size`
-    name: str  # the level of a factor, otherwise empty
-    estimate: float
-    error: float
-    low: float  # by the normal distribution, as is p; a little too sure with few datasets
-    high: float
-    p: float
-
-
-@dataclass(frozen=True)
 class MixedModel:
     """A fit, and what became of it; numbers are NaN where it failed.
 
+    `coefficients` has a row per fixed effect: `term` (`intercept`, `encoding`, `model` or `size`),
+    `name` (a level against the first of its factor, otherwise empty), `estimate`, `error`, `low`,
+    `high` and `p`, by the normal distribution: a little too sure with few datasets.
     `boundary`: a variance was estimated as zero. The coefficients stand, and `note` says which.
     """
 
-    coefficients: tuple[Coefficient, ...]
+    coefficients: pd.DataFrame
     datasets: int
     observations: int
     deviations: dict[str, float]  # standard deviations of the random parts
-    level: float
+    significance: float
     status: Status
     note: str
 
@@ -69,7 +63,7 @@ def limit_gains(gains: pd.Series, whisker: float = WHISKER) -> tuple[pd.Series, 
 
 
 def fit_mixed_model(
-    gains: pd.DataFrame, levels: Mapping[str, Sequence[str]], level: float = 0.05
+    gains: pd.DataFrame, levels: Mapping[str, Sequence[str]], significance: float = 0.05
 ) -> MixedModel:
     """Fit `gain` by restricted maximum likelihood, with a random intercept per `dataset`.
 
@@ -79,34 +73,36 @@ def fit_mixed_model(
     between models would look far too sure.
     """
     design = _design(gains, levels)
-    problem = _unidentified(gains, design)
-    if problem:
-        return _failed(gains, design, level, problem)
-    unit = float(gains["gain"].std())  # the fit must not depend on the unit of gains
-    try:
-        fit, said = _fit(gains.assign(gain=gains["gain"] / unit), design)
-    except (np.linalg.LinAlgError, ValueError) as error:
-        return _failed(gains, design, level, f"statsmodels: {error}")
-    if not np.isfinite([*fit.fe_params, *fit.bse_fe]).all():
-        return _failed(gains, design, level, f"statsmodels: {said or 'no finite numbers'}")
-    variances = dict(zip((BETWEEN, WITHIN), [*fit.cov_re.ravel(), *fit.vcomp], strict=False))
-    none = [name for name, variance in variances.items() if variance < _NOTHING * fit.scale]
-    status: Status = "converged"
-    note = ""
-    if not fit.converged:
-        status, note = "not converged", f"statsmodels: {said}"
-    elif none:
-        status, note = "boundary", f"no variance between {' and between '.join(none)}"
-    variances[RESIDUAL] = fit.scale
+    fit, note = _fit(gains, design)
+    status: Status = "failed"
+    estimates = errors = np.full(design.shape[1], np.nan)
+    variances: dict[str, float] = {}
+    if fit is not None:
+        estimates, errors = fit.fe_params, fit.bse_fe
+        variances = dict(zip((BETWEEN, WITHIN), [*fit.cov_re.ravel(), *fit.vcomp], strict=False))
+        none = [name for name, variance in variances.items() if variance < _NOTHING * fit.scale]
+        if not fit.converged:
+            status = "not converged"
+        elif none:
+            status, note = "boundary", f"no variance between {' and between '.join(none)}"
+        else:
+            status, note = "converged", ""
+        variances[RESIDUAL] = fit.scale
+    unit = _unit(gains)
     return MixedModel(
-        coefficients=_coefficients(design, fit.fe_params * unit, fit.bse_fe * unit, level),
+        coefficients=_coefficients(design, estimates * unit, errors * unit, significance),
         datasets=gains["dataset"].nunique(),
         observations=len(gains),
         deviations={name: unit * float(np.sqrt(value)) for name, value in variances.items()},
-        level=level,
+        significance=significance,
         status=status,
         note=note,
     )
+
+
+def _unit(gains: pd.DataFrame) -> float:
+    """What gains are divided by, because a fit must not depend on their unit."""
+    return float(gains["gain"].std())
 
 
 def _design(gains: pd.DataFrame, levels: Mapping[str, Sequence[str]]) -> pd.DataFrame:
@@ -131,10 +127,12 @@ def _unidentified(gains: pd.DataFrame, design: pd.DataFrame) -> str:
     return ""
 
 
-def _fit(gains: pd.DataFrame, design: pd.DataFrame) -> tuple[MixedLMResults, str]:
-    """The fit, and what statsmodels had to say about it."""
-    model = MixedLM(
-        gains["gain"].to_numpy(float),
+def _fit(gains: pd.DataFrame, design: pd.DataFrame) -> "tuple[MixedLMResults | None, str]":
+    """The fit and what statsmodels had to say about it, or the reason why there is none."""
+    if problem := _unidentified(gains, design):
+        return None, problem
+    model = _statsmodels().MixedLM(
+        (gains["gain"] / _unit(gains)).to_numpy(float),
         design.to_numpy(),
         groups=gains["dataset"].to_numpy(str),
         exog_re=np.ones((len(gains), 1)),
@@ -142,11 +140,21 @@ def _fit(gains: pd.DataFrame, design: pd.DataFrame) -> tuple[MixedLMResults, str
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fit = model.fit(reml=True, method=_OPTIMIZER)
-    return fit, "; ".join(dict.fromkeys(str(one.message) for one in caught))
+        try:
+            fit = model.fit(reml=True, method=_OPTIMIZER)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            return None, f"statsmodels: {error}"
+    warned = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
+    if not np.isfinite([*fit.fe_params, *fit.bse_fe]).all():
+        return None, f"statsmodels: {warned or 'no finite numbers'}"
+    return fit, f"statsmodels: {warned}"
 
 
-def _models_within(gains: pd.DataFrame) -> VCSpec | None:
+def _statsmodels() -> Any:
+    return need("statsmodels.regression.mixed_linear_model", "The mixed model")
+
+
+def _models_within(gains: pd.DataFrame) -> "VCSpec | None":
     """The random part of models within a dataset, where encodings repeat a model at all."""
     cells = gains.groupby("dataset")["model"].nunique()
     if cells.max() == 1 or cells.sum() == len(gains):
@@ -156,38 +164,19 @@ def _models_within(gains: pd.DataFrame) -> VCSpec | None:
         dummies = pd.get_dummies(group["model"], dtype=float)
         names.append(list(map(str, dummies)))
         matrices.append(dummies.to_numpy())
-    return VCSpec([WITHIN], [names], [matrices])
+    return _statsmodels().VCSpec([WITHIN], [names], [matrices])
 
 
 def _coefficients(
-    design: pd.DataFrame, estimates: np.ndarray, errors: np.ndarray, level: float
-) -> tuple[Coefficient, ...]:
-    reach = stats.norm.ppf(1 - level / 2)
-    return tuple(
-        Coefficient(
-            term=term,
-            name=name,
-            estimate=float(estimate),
-            error=float(error),
-            low=float(estimate - reach * error),
-            high=float(estimate + reach * error),
-            p=float(2 * stats.norm.sf(abs(estimate / error))),
-        )
-        for (term, name), estimate, error in zip(
-            map(tuple, design.columns), estimates, errors, strict=True
-        )
-    )
-
-
-def _failed(gains: pd.DataFrame, design: pd.DataFrame, level: float, note: str) -> MixedModel:
-    """A model without numbers, and why."""
-    nothing = np.full(design.shape[1], np.nan)
-    return MixedModel(
-        coefficients=_coefficients(design, nothing, nothing, level),
-        datasets=gains["dataset"].nunique(),
-        observations=len(gains),
-        deviations={},
-        level=level,
-        status="failed",
-        note=note,
+    design: pd.DataFrame, estimates: np.ndarray, errors: np.ndarray, significance: float
+) -> pd.DataFrame:
+    """Fixed effects with their normal intervals."""
+    reach = stats.norm.ppf(1 - significance / 2)
+    frame = pd.DataFrame(list(design.columns), columns=["term", "name"])
+    return frame.assign(
+        estimate=estimates,
+        error=errors,
+        low=estimates - reach * errors,
+        high=estimates + reach * errors,
+        p=2 * stats.norm.sf(np.abs(estimates / errors)),
     )

@@ -11,9 +11,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from tabpet.stats.corrections import holm
 from tabpet.stats.improvement import WinRate, higher_wins, relative_difference, summarize
 from tabpet.stats.signed_rank import Wilcoxon, wilcoxon
+from tabpet.stats.values import Values
 
 
 @dataclass(frozen=True)
@@ -60,53 +60,48 @@ class PairwiseComparison:
         raise KeyError((method, other))
 
 
+def holm(p_values: Values) -> np.ndarray:
+    """Holm's step-down correction; tests without a p-value stay so and are not counted."""
+    values = np.asarray(p_values, dtype=float)
+    corrected = np.full(values.shape, np.nan)
+    known = np.flatnonzero(np.isfinite(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    scaled = values[order] * np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return corrected
+
+
 def compare_pairs(scores: Mapping[str, pd.DataFrame]) -> PairwiseComparison:
     """Compare all methods (columns) over the datasets (rows) of the tables of all tasks."""
-    methods = list(dict.fromkeys(str(name) for table in scores.values() for name in table))
-    pairs = [_compare(scores, one, other) for one, other in combinations(methods, 2)]
+    signs = {task: 1.0 if task == "classification" else -1.0 for task in scores}
+    oriented = pd.concat([signs[task] * table.astype(float) for task, table in scores.items()])
+    methods = sorted(map(str, oriented), key=lambda method: -_mean_lead(oriented, method))
+    pairs = [_compare(oriented, *both) for both in combinations(methods, 2)]
     corrected = holm(np.array([pair.test.p for pair in pairs]))
-    order = _order(methods, pairs)
-    place = {method: number for number, method in enumerate(order)}
-    found = (
-        replace(pair, p_holm=float(p)) if place[pair.method] < place[pair.other]
-        else replace(pair.reversed, p_holm=float(p))
-        for pair, p in zip(pairs, corrected, strict=True)
-    )  # fmt: skip
     return PairwiseComparison(
-        methods=tuple(order),
-        pairs=tuple(sorted(found, key=lambda pair: (place[pair.method], place[pair.other]))),
-        datasets=sum(int((table.notna().sum(axis=1) > 1).sum()) for table in scores.values()),
+        methods=tuple(methods),
+        pairs=tuple(
+            replace(pair, p_holm=float(p)) for pair, p in zip(pairs, corrected, strict=True)
+        ),
+        datasets=int((oriented.notna().sum(axis=1) > 1).sum()),
     )
 
 
-def _compare(scores: Mapping[str, pd.DataFrame], method: str, other: str) -> Pair:
-    """Two methods, not yet corrected for how many pairs there are."""
-    ours, theirs, percent = [np.empty(0)], [np.empty(0)], [np.empty(0)]
-    for task, table in scores.items():
-        if method in table and other in table:
-            both = table[[method, other]].astype(float).dropna()
-            sign = 1 if task == "classification" else -1
-            ours.append(sign * both[method].to_numpy())
-            theirs.append(sign * both[other].to_numpy())
-            percent.append(relative_difference(task, both[method], both[other]))
-    differences = np.concatenate(percent)
-    size = summarize(differences)
-    return Pair(
-        method=method,
-        other=other,
-        mean=size.mean,
-        median=size.median,
-        duel=higher_wins(np.concatenate(ours), np.concatenate(theirs)),
-        test=wilcoxon(differences),
-        p_holm=float("nan"),
-    )
+def _compare(oriented: pd.DataFrame, method: str, other: str) -> Pair:
+    """Two methods, not yet corrected for how many pairs there are; higher scores are better."""
+    both = oriented[[method, other]].dropna()
+    differences = relative_difference("classification", both[method], both[other])
+    summary, duel = summarize(differences), higher_wins(both[method], both[other])
+    test = wilcoxon(differences)
+    return Pair(method, other, summary.mean, summary.median, duel, test, p_holm=np.nan)
 
 
-def _order(methods: list[str], pairs: list[Pair]) -> list[str]:
-    """Methods by the mean of their mean differences; those that meet no other come last."""
-    means: dict[str, list[float]] = {method: [] for method in methods}
-    for pair in pairs:
-        if np.isfinite(pair.mean):
-            means[pair.method].append(pair.mean)
-            means[pair.other].append(-pair.mean)
-    return sorted(methods, key=lambda name: -np.mean(means[name]) if means[name] else np.inf)
+def _mean_lead(oriented: pd.DataFrame, method: str) -> float:
+    """The mean of a method's mean differences to all others; who meets no other comes last."""
+    means = [
+        summarize(relative_difference("classification", oriented[method], oriented[other])).mean
+        for other in oriented
+        if other != method
+    ]
+    met = [mean for mean in means if np.isfinite(mean)]
+    return float(np.mean(met)) if met else -np.inf

@@ -4,25 +4,29 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scikit_posthocs
 from scipy import stats
 
-from tabpet.stats.bootstrap import bootstrap
-from tabpet.stats.rounding import on_grid
+from tabpet.extras import need
+from tabpet.stats.comparison import bootstrap
+from tabpet.stats.values import on_grid
 
 
 @dataclass(frozen=True)
 class Ranks:
     """Rank 1 is best; a method is ranked among those that a dataset has."""
 
-    table: pd.DataFrame  # datasets x methods; not a number where a method was not run
+    table: pd.DataFrame  # datasets x methods; NaN where a method was not run
     mean: pd.Series  # over the datasets of a method
     datasets: pd.Series  # how many those are
     intervals: pd.DataFrame  # `low` and `high` of each mean, from resampled datasets
 
 
 def rank_methods(
-    task: str, scores: pd.DataFrame, level: float = 0.05, samples: int = 10_000, seed: int = 0
+    task: str,
+    scores: pd.DataFrame,
+    significance: float = 0.05,
+    samples: int = 10_000,
+    seed: int = 0,
 ) -> Ranks:
     """Rank the methods (columns) on every dataset (row); equal scores share their mean rank.
 
@@ -32,26 +36,20 @@ def rank_methods(
     table = rounded[rounded.notna().sum(axis=1) > 1].rank(
         axis=1, ascending=task == "regression", method="average"
     )
-    intervals = rank_intervals(table, level, samples, seed)
+    intervals = rank_intervals(table, significance, samples, seed)
     return Ranks(table, table.mean(), table.notna().sum(), intervals)
 
 
 def rank_intervals(
-    ranks: pd.DataFrame, level: float = 0.05, samples: int = 10_000, seed: int = 0
+    ranks: pd.DataFrame, significance: float = 0.05, samples: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
     """Bootstrap intervals of mean ranks over datasets (rows), a line with `low` and `high` each.
 
     What other datasets would change; other methods change the ranks themselves.
     """
-    found = {method: bootstrap(ranks[method], level, samples, seed) for method in ranks}
-    return pd.DataFrame(
-        {
-            "low": {method: one.low for method, one in found.items()},
-            "high": {method: one.high for method, one in found.items()},
-        },
-        index=ranks.columns,
-        dtype=float,
-    )
+    intervals = [bootstrap(ranks[method], significance, samples, seed) for method in ranks]
+    ends = [(interval.low, interval.high) for interval in intervals]
+    return pd.DataFrame(ends, index=ranks.columns, columns=["low", "high"], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,15 @@ class CriticalDifference:
     intervals: tuple[tuple[float, float], ...]  # of the mean ranks, by bootstrap over datasets
     datasets: int  # that have all of these methods
     sparse: tuple[str, ...]  # methods that were left out: missing on half of the datasets or more
-    statistic: float  # Friedman; not a number below three methods
+    statistic: float  # Friedman; NaN below three methods
     p: float
-    level: float
+    significance: float
     distance: float
     p_values: pd.DataFrame  # Nemenyi, between two methods
 
 
 def critical_difference(
-    ranks: pd.DataFrame, level: float = 0.05, samples: int = 10_000
+    ranks: pd.DataFrame, significance: float = 0.05, samples: int = 10_000
 ) -> CriticalDifference | None:
     """Compare all methods (columns) over datasets (rows); smaller is better, as ranks are.
 
@@ -86,8 +84,8 @@ def critical_difference(
     within = _rounded_rows(complete).rank(axis=1)
     means = pd.Series(within.mean()).sort_values(kind="stable")
     statistic, p = _friedman(within)
-    quantile = stats.studentized_range.ppf(1 - level, k, np.inf)
-    intervals = rank_intervals(within[list(means.index)], level, samples)
+    quantile = stats.studentized_range.ppf(1 - significance, k, np.inf)
+    intervals = rank_intervals(within[list(means.index)], significance, samples)
     distance = float(quantile / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
     return CriticalDifference(
         methods=tuple(means.index),
@@ -97,9 +95,9 @@ def critical_difference(
         sparse=tuple(sparse),
         statistic=statistic,
         p=p,
-        level=level,
+        significance=significance,
         distance=distance,
-        p_values=scikit_posthocs.posthoc_nemenyi_friedman(within),
+        p_values=need("scikit_posthocs", "The Nemenyi test").posthoc_nemenyi_friedman(within),
     )
 
 
@@ -110,7 +108,7 @@ def _rounded_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 def _friedman(ranks: pd.DataFrame) -> tuple[float, float]:
     if ranks.shape[1] < 3:
-        return float("nan"), float("nan")
+        return np.nan, np.nan
     if (ranks.max(axis=1) == ranks.min(axis=1)).all():
         return 0.0, 1.0  # every dataset has all methods equal: SciPy would divide by zero
     statistic, p = stats.friedmanchisquare(*(ranks[name] for name in ranks))

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
-from tabpet.stats.rounding import on_grid
+from tabpet.stats.values import Values, on_grid, split_missing
 
 Rule = Literal["exact", "paper"]
 Method = Literal["exact", "approximate", "none"]
@@ -26,7 +25,7 @@ class Wilcoxon:
     method: Method
     positive: float  # rank sum of positive differences
     negative: float
-    p: float  # not a number without pairs
+    p: float  # NaN without pairs
 
     @property
     def used(self) -> int:
@@ -42,19 +41,18 @@ class Wilcoxon:
     def effect_size(self) -> float:
         """Matched-pairs rank-biserial correlation, from -1 to 1; 0 when all pairs are equal."""
         if not self.pairs:
-            return float("nan")
+            return np.nan
         total = self.positive + self.negative
         return (self.positive - self.negative) / total if total else 0.0
 
 
-def wilcoxon(differences: pd.Series | np.ndarray, rule: Rule = "exact") -> Wilcoxon:
+def wilcoxon(differences: Values, rule: Rule = "exact") -> Wilcoxon:
     """Test whether paired differences are symmetric about 0.
 
     `exact`: zeros are left out, and the p-value is exact for any number of pairs, given the ties.
     `paper`: the rule that reproduces the paper's tables, where ties are ignored.
     """
-    values = np.asarray(differences, dtype=float)
-    known = values[np.isfinite(values)]
+    known, missing = split_missing(differences)
     rounded = on_grid(known)
     ranked = rounded[rounded != 0]
     ranks = stats.rankdata(np.abs(ranked))
@@ -64,7 +62,7 @@ def wilcoxon(differences: pd.Series | np.ndarray, rule: Rule = "exact") -> Wilco
     method, p = _test(ranked, ranks, positive, zeros, rule)
     return Wilcoxon(
         pairs=len(known),
-        missing=len(values) - len(known),
+        missing=missing,
         zeros=zeros,
         ties=int(counts[counts > 1].sum()),
         rule=rule,
@@ -80,7 +78,7 @@ def _test(
 ) -> tuple[Method, float]:
     """How the p-value is found, and the p-value."""
     if not len(ranked):
-        return "none", 1.0 if zeros else float("nan")
+        return "none", 1.0 if zeros else np.nan
     if rule == "exact":
         return "exact", _exact_p(ranks, positive)
     # NOTE[PAPER]: "Wilcoxon signed-rank" is all that is said; this is what older SciPy did, and
@@ -94,7 +92,7 @@ def _test(
 class HodgesLehmann:
     """The median of all pairwise averages, with the interval that belongs to the signed-rank test.
 
-    The interval is not a number when there are too few values for its level.
+    The interval is NaN when there are too few values for its significance level.
     """
 
     datasets: int
@@ -102,26 +100,23 @@ class HodgesLehmann:
     shift: float
     low: float
     high: float
-    level: float
+    significance: float
 
 
-def hodges_lehmann(differences: pd.Series | np.ndarray, level: float = 0.05) -> HodgesLehmann:
+def hodges_lehmann(differences: Values, significance: float = 0.05) -> HodgesLehmann:
     """Estimate the shift of paired differences from 0."""
-    values = np.asarray(differences, dtype=float)
-    known = values[np.isfinite(values)]
-    n, missing, none = len(known), len(values) - len(known), float("nan")
+    known, missing = split_missing(differences)
+    n = len(known)
     if not n:
-        return HodgesLehmann(0, missing, none, none, none, level)
+        return HodgesLehmann(0, missing, np.nan, np.nan, np.nan, significance)
     rows, columns = np.triu_indices(n)
     averages = np.sort((known[rows] + known[columns]) / 2)
     shift = float(np.median(averages))
     tail = np.cumsum(_null_distribution(np.arange(1, n + 1)))
-    # The largest cut whose two tails together stay within the level.
-    cut = int(np.searchsorted(tail, level / 2, side="right"))
-    if cut == 0:
-        return HodgesLehmann(n, missing, shift, none, none, level)
-    low, high = float(averages[cut - 1]), float(averages[len(averages) - cut])
-    return HodgesLehmann(n, missing, shift, low, high, level)
+    # The largest cut whose two tails together stay within the significance level.
+    cut = int(np.searchsorted(tail, significance / 2, side="right"))
+    low, high = (averages[cut - 1], averages[-cut]) if cut else (np.nan, np.nan)
+    return HodgesLehmann(n, missing, shift, float(low), float(high), significance)
 
 
 def _exact_p(ranks: np.ndarray, positive: float) -> float:

@@ -1,13 +1,13 @@
 """The decision behind the headline: numbers in, an answer per model out, with every step kept.
 
-One step-down over models decides all claims. A model is tested at the level divided by the number
-of models that are not finished. Without encodings comes first: *better* or *worse* needs a
-significant test whose direction the median shares. A model that is better is then compared with its
-controls at the same level. *More than controls* needs a lead over all of them, an intersection: the
-largest p decides, and controls need no correction of their own. *Behind controls* needs one that is
-ahead, a union: p is multiplied by the number of controls. A model is finished when it is worse, or
-better than everything that it was planned to be compared with. Its share of the level then goes to
-the others, as in Holm's procedure, and they are tested again.
+One step-down over models decides all claims. A model is tested at the significance level divided by
+the number of models that are not finished. Without encodings comes first: *better* or *worse* needs
+a significant test whose direction the median shares. A model that is better is then compared with
+its controls at the same level. *More than controls* needs a lead over all of them, an intersection:
+the largest p decides, and controls need no correction of their own. *Behind controls* needs one
+that is ahead, a union: p is multiplied by the number of controls. A model is finished when it is
+worse, or better than everything that it was planned to be compared with. Its share of the level
+then goes to the others, as in Holm's procedure, and they are tested again.
 
 Why the probability of any false claim, by all models together, is at most the level: let T be the
 models that are able to make one. None of them is finished before the first false claim, so up to
@@ -26,9 +26,9 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from tabpet.stats.signed_rank import Wilcoxon, wilcoxon
+from tabpet.stats.values import Values, split_missing
 
 Answer = Literal[
     "better than controls",
@@ -51,8 +51,8 @@ class Evidence:
     """
 
     model: str
-    improvements: pd.Series | np.ndarray
-    controls: Mapping[str, pd.Series | np.ndarray]
+    improvements: Values
+    controls: Mapping[str, Values]
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,10 @@ class Difference:
     median: float
 
     @classmethod
-    def of(cls, values: pd.Series | np.ndarray) -> "Difference":
+    def of(cls, values: Values) -> "Difference":
         """Test paired differences; datasets without one are left out."""
-        given = np.asarray(values, dtype=float)
-        known = given[np.isfinite(given)]
-        return cls(wilcoxon(given), float(np.median(known)) if len(known) else float("nan"))
+        known, _ = split_missing(values)
+        return cls(wilcoxon(values), float(np.median(known)) if len(known) else np.nan)
 
     @property
     def direction(self) -> int:
@@ -90,15 +89,15 @@ class ControlDecision:
     difference: Difference
     p_ahead: float  # a link of `p_more`, corrected over models; 1 where the encoding is not ahead
     p_behind: float  # corrected over models and controls; 1 where the encoding is not behind
-    level: float
+    significance: float
     fewest: int  # datasets from which on the control can be beaten, whatever other models do
 
     @property
     def outcome(self) -> Outcome:
         """Where the main encoding stands."""
-        if self.p_ahead < self.level:
+        if self.p_ahead < self.significance:
             return "ahead"
-        if self.p_behind < self.level:
+        if self.p_behind < self.significance:
             return "behind"
         # Datasets without a difference count: a control that equals the encoding keeps up with it.
         return "unclear" if self.difference.test.pairs >= self.fewest else "too few"
@@ -113,31 +112,31 @@ class ModelDecision:
     p: float  # of better or worse, corrected
     p_more: float  # of better, and more than every control, corrected; NaN without controls
     controls: tuple[ControlDecision, ...]
-    level: float
-    fewest: int  # datasets that differ, from which on p can be below the level
+    significance: float
+    fewest: int  # datasets that differ, from which on p can be below the significance level
 
     @property
     def decidable(self) -> bool:
         """Whether any outcome on so many datasets could be significant."""
-        return self.difference.test.used >= self.fewest or self.p < self.level
+        return self.difference.test.used >= self.fewest or self.p < self.significance
 
     @property
     def disagreement(self) -> bool:
         """Whether the test is significant, but the median has another direction."""
-        return self.p < self.level and self.difference.direction == 0
+        return self.p < self.significance and self.difference.direction == 0
 
     @cached_property
     def answer(self) -> Answer:
         """What can be said of this model."""
         if not self.decidable:
             return "too few"
-        if self.p >= self.level or self.difference.direction == 0:
+        if self.p >= self.significance or self.difference.direction == 0:
             return "unclear"
         if self.difference.direction < 0:
             return "worse"
         if not self.controls:
             return "better"
-        if self.p_more < self.level:
+        if self.p_more < self.significance:
             return "better than controls"
         outcomes = {control.outcome for control in self.controls}
         if "behind" in outcomes:
@@ -147,34 +146,35 @@ class ModelDecision:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answers of all models, which share one level."""
+    """The answers of all models, which share one significance level."""
 
-    level: float
+    significance: float
     fewest: int  # datasets that differ, from which on a model can be told
     models: tuple[ModelDecision, ...]
 
 
-def judge(evidence: Sequence[Evidence], level: float = 0.05) -> Verdict:
-    """Decide for every model, so that any false claim has at most the probability `level`."""
+def judge(evidence: Sequence[Evidence], significance: float = 0.05) -> Verdict:
+    """Decide for every model, so that a false claim has at most the probability `significance`."""
     differences = [Difference.of(one.improvements) for one in evidence]
     controls = [
         {name: Difference.of(values) for name, values in one.controls.items()} for one in evidence
     ]
     finishing = np.array(list(map(_finishing_p, differences, controls)))
-    fewest = fewest_datasets(level / len(evidence)) if evidence else fewest_datasets(level)
-    return Verdict(
-        level,
-        fewest,
-        tuple(
-            _decide(one.model, differences[i], controls[i], np.delete(finishing, i), level, fewest)
-            for i, one in enumerate(evidence)
-        ),
+    fewest = (
+        fewest_datasets(significance / len(evidence)) if evidence else fewest_datasets(significance)
     )
+    decisions = [
+        _decide(
+            one.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
+        )
+        for i, one in enumerate(evidence)
+    ]
+    return Verdict(significance, fewest, tuple(decisions))
 
 
-def fewest_datasets(level: float) -> int:
-    """From how many datasets on a signed-rank test can be below a level: 2 / 2^n < level."""
-    return int(np.floor(np.log2(2 / level))) + 1
+def fewest_datasets(significance: float) -> int:
+    """How many datasets a signed-rank test needs to be below it: 2 / 2^n < significance."""
+    return int(np.floor(np.log2(2 / significance))) + 1
 
 
 def _finishing_p(difference: Difference, controls: Mapping[str, Difference]) -> float:
@@ -191,7 +191,7 @@ def _decide(
     difference: Difference,
     controls: Mapping[str, Difference],
     others: np.ndarray,
-    level: float,
+    significance: float,
     fewest: int,
 ) -> ModelDecision:
     """All corrected p-values of one model; `others` are the finishing p of the other models."""
@@ -203,24 +203,24 @@ def _decide(
             difference=control,
             p_ahead=_corrected(control.p_towards(1), others),
             p_behind=_corrected(tested * control.p_towards(-1), others),
-            level=level,
+            significance=significance,
             fewest=fewest,
         )
         for name, control in controls.items()
     )
     p_better = p if difference.direction > 0 else 1.0
     p_more = max([p_better, *(control.p_ahead for control in decided)]) if decided else np.nan
-    return ModelDecision(model, difference, p, float(p_more), decided, level, fewest)
+    return ModelDecision(model, difference, p, float(p_more), decided, significance, fewest)
 
 
 def _corrected(p: float, others: np.ndarray) -> float:
-    """The smallest level at which the step-down makes a claim with this p.
+    """The smallest significance level at which the step-down makes a claim with this p.
 
-    After r other models are finished, it is made below level / (models - r).
+    After r other models are finished, it is made below significance / (models - r).
     """
     if not np.isfinite(p):
         return 1.0
     n_models = len(others) + 1
-    shares = np.arange(n_models, 0, -1)  # by how many a level is divided, after 0, 1, ... finished
+    shares = np.arange(n_models, 0, -1)  # divisors of the level after 0, 1, ... finished
     reached = np.maximum.accumulate(np.sort(others) * shares[:-1])
     return float(min(1.0, np.min(np.maximum(p * shares, np.append(0.0, reached)))))

@@ -1,13 +1,11 @@
 """`tabpet train`: one cell by hand, with a live view of its training."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_dataset
@@ -20,7 +18,6 @@ from tabpet.settings import Settings
 if TYPE_CHECKING:  # torch is loaded by the functions that need it: other commands stay quick
     from tabpet.runs import Run
     from tabpet.training.cell import TrainingCell
-    from tabpet.training.progress import Snapshot
 
 console = Console()
 
@@ -31,8 +28,8 @@ def train(
     encoding: Annotated[
         str, typer.Argument(help="A graph's name, or <graph>-random, -shuffled or -learnable.")
     ],
-    seed: Annotated[int, typer.Option(help="Seed of weights, batches and dropout.")] = 1,
-    split: Annotated[int | None, typer.Option(help="Split; the config's first one.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches and dropout.")] = 1,
+    split: Annotated[int | None, typer.Option(min=0, help="Split; the config's first one.")] = None,
     config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
     results: Annotated[Path, typer.Option(help="Results folder.")] = Path("results"),
 ) -> None:
@@ -80,6 +77,7 @@ def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[
     from tabpet.training.cell import run_cell
     from tabpet.training.checkpoint import Checkpoint
     from tabpet.training.memory import keep_freed_memory
+    from tabpet.training.progress import live_bar
 
     keep_freed_memory()
     folder = results / "runs" / cell.dataset / f"split{cell.split}" / cell.model / cell.encoding
@@ -89,7 +87,7 @@ def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[
         path = folder / f"seed{cell.seed}.hand.pt"
         checkpoint = Checkpoint(path, cell.training.checkpoint_seconds)
     table, info, *encoding = files
-    with _live_bar(cell.training.max_epochs) as progress:
+    with live_bar(cell.training.max_epochs, console) as progress:
         result = run_cell(
             cell,
             Split.load(table, info),
@@ -99,30 +97,6 @@ def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[
         )
     checkpoint.delete_groups()
     return result.runs
-
-
-@contextlib.contextmanager
-def _live_bar(max_epochs: int) -> "Iterator[Callable[[Snapshot], None]]":
-    """A bar over epochs that also tells the best score, the members left and the time left."""
-    from tabpet.training.progress import show_seconds
-
-    columns = (
-        TextColumn("epoch"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("epoch", total=max_epochs, state="starting")
-
-        def show(snapshot: "Snapshot") -> None:
-            state = (
-                f"best {snapshot.best_text}, {snapshot.training}/{snapshot.members} alphas, "
-                f"≤ {show_seconds(snapshot.seconds_left)} left"
-            )
-            bar.update(task, completed=snapshot.epoch, state=state)
-
-        yield show
 
 
 def _runs_table(runs: "list[Run]") -> Table:

@@ -1,11 +1,16 @@
-"""What can be seen of a running job: a line now and then in its log."""
+"""What can be seen of a running job: a line now and then in its log, a live bar."""
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tabpet.runs import METRICS
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 logger = logging.getLogger(__name__)
 _SECONDS_BETWEEN_LINES = 10.0
@@ -54,6 +59,31 @@ class LogProgress:
         if now >= self._next or snapshot.training == 0:
             logger.info("%s", snapshot.describe())
             self._next = now + self._seconds
+
+
+@contextlib.contextmanager
+def live_bar(max_epochs: int, console: "Console | None" = None) -> Iterator[Progress]:
+    """A bar over epochs that also tells the best score, the members left and the time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("epoch"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[state]}"),
+    )
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task("epoch", total=max_epochs, state="starting")
+
+        def show(snapshot: Snapshot) -> None:
+            state = (
+                f"best {snapshot.best_text}, {snapshot.training}/{snapshot.members} alphas, "
+                f"≤ {show_seconds(snapshot.seconds_left)} left"
+            )
+            bar.update(task, completed=snapshot.epoch, state=state)
+
+        yield show
 
 
 def show_seconds(seconds: float) -> str:

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from tabpet.data.prepare import PARTS, Split
 from tabpet.models.layout import Layout
+from tabpet.runs import score
 from tabpet.settings import TrainingSettings
 
 
@@ -22,6 +23,7 @@ class Part:
     target: Tensor  # (n,), class index or scaled number
     truth: np.ndarray  # (n,), class index or number in its own unit
     rows: np.ndarray  # (n,), rows of the raw table
+    weight: Tensor | None = None  # (n,), of a row in the loss; None: all the same
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -36,25 +38,35 @@ class Table:
     class_weights: Tensor | None  # (n_classes,), None for regression
     mean: float  # of the target; a prediction is output * scale + mean
     scale: float
+    accuracy_weights: np.ndarray | None = None  # (n_classes,), in `score`; None: balanced accuracy
 
-    def losses(self, outputs: Tensor, target: Tensor) -> Tensor:
+    def losses(self, outputs: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of every member, (M,), from outputs (M, B, n_outputs) and targets (B,)."""
         if self.class_weights is None:
-            return (outputs.squeeze(-1) - target).square().mean(dim=1)
+            squares = (outputs.squeeze(-1) - target).square()
+            return squares.mean(dim=1) if weight is None else squares @ (weight / weight.sum())
         members, rows, _ = outputs.shape
         labels = target.expand(members, rows)
         losses = F.cross_entropy(
             outputs.flatten(0, 1), labels.flatten(), self.class_weights, reduction="none"
         )
-        total = self.class_weights[target].sum()
+        losses, weights = losses.view(members, rows), self.class_weights[target]
+        if weight is not None:
+            losses, weights = losses * weight, weights * weight
         # Rows whose classes no training row has weigh nothing: their loss is 0, not 0 / 0.
-        return losses.view(members, rows).sum(dim=1) / total.clamp_min(1e-12)
+        return losses.sum(dim=1) / weights.sum().clamp_min(1e-12)
 
     def predict(self, outputs: Tensor) -> np.ndarray:
         """Class indices, or numbers in the target's own unit, (M, B)."""
         if self.class_weights is not None:
             return outputs.argmax(dim=-1).cpu().numpy()
         return outputs.squeeze(-1).double().cpu().numpy() * self.scale + self.mean
+
+    def score(self, truth: np.ndarray, predicted: np.ndarray) -> float:
+        """The score of one member that stops training and chooses alpha."""
+        if self.accuracy_weights is None:
+            return score(self.task, truth, predicted)
+        return float(np.average(truth == predicted, weights=self.accuracy_weights[truth]))
 
 
 def build_table(
@@ -66,7 +78,11 @@ def build_table(
     # NOTE[AUTHORS]: the released code trains on the raw target.
     if info.task == "regression" and settings.target_scaling == "standard":
         mean, scale = info.target.mean, info.target.scale
-    parts = {name: _build_part(split, name, layout, mean, scale, device) for name in PARTS}
+    parts = {
+        name: _build_part(split, name, layout, mean, scale, device)
+        for name in PARTS
+        if info.rows[name]
+    }
     weights = None
     if info.target.classes is not None:
         weights = class_weights(parts["train"].truth, len(info.target.classes)).to(device)
@@ -92,12 +108,21 @@ def _build_part(
         target = torch.from_numpy(truth)
     else:
         target = torch.from_numpy(((truth - mean) / scale).astype(np.float32))
+    numeric, categorical = feature_tensors(frame, layout)
     return Part(
-        numeric=_columns(frame, layout.numeric, np.float32).to(device),
-        categorical=_columns(frame, layout.categorical, np.int64).to(device),
+        numeric=numeric.to(device),
+        categorical=categorical.to(device),
         target=target.to(device),
         truth=truth,
         rows=frame["row"].to_numpy(),
+    )
+
+
+def feature_tensors(frame: pd.DataFrame, layout: Layout) -> tuple[Tensor, Tensor]:
+    """Coded features in the order of tokens: numbers as float32, codes as int64."""
+    return (
+        _columns(frame, layout.numeric, np.float32),
+        _columns(frame, layout.categorical, np.int64),
     )
 
 

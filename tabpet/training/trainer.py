@@ -21,7 +21,7 @@ from tabpet.clock import Clock
 from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.models.context import Context
 from tabpet.models.members import MemberModel
-from tabpet.runs import Status, is_out_of_memory, score
+from tabpet.runs import Status, is_out_of_memory
 from tabpet.seeds import derive_seed
 from tabpet.settings import TrainingSettings
 from tabpet.training.checkpoint import Checkpoint
@@ -29,13 +29,12 @@ from tabpet.training.context import draw_context
 from tabpet.training.device import random_state, restore_random_state
 from tabpet.training.memory import release_memory
 from tabpet.training.progress import LogProgress, Progress, Snapshot
+from tabpet.training.scoring import score_rows
 from tabpet.training.stopping import EarlyStopping
 from tabpet.training.table import Part, Table
 
 logger = logging.getLogger(__name__)
 Build = Callable[[Sequence[float]], MemberModel]
-# Tokens of all members in one evaluation batch: large enough to be quick, small enough to fit.
-_TOKENS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class Job:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     interrupt: Interrupt = field(default_factory=Interrupt)
     keep_states: bool = False  # whether members hand over their kept parameters
+    early_stopping: bool = True  # else every member trains all epochs, and the last state is kept
 
     @cached_property
     def context(self) -> Context:
@@ -187,7 +187,8 @@ class Trainer:
             if job.clock.over or job.interrupt.time_is_over:
                 return None
             outputs = self.model(part.numeric[rows], part.categorical[rows])
-            losses = job.table.losses(outputs, part.target[rows])
+            weight = None if part.weight is None else part.weight[rows]
+            losses = job.table.losses(outputs, part.target[rows], weight)
             self.optimizer.zero_grad(set_to_none=True)
             losses.sum().backward()
             clip_by_member(parameters, job.settings.gradient_norm)
@@ -204,13 +205,11 @@ class Trainer:
 
     def _close_epoch(self, train_losses: Tensor) -> None:
         """Score the epoch, keep what is best, and let members go that have stopped."""
-        table, part = self.job.table, self.job.table.parts["val"]
-        outputs = self._evaluate(self.model, part)
-        losses = torch.stack([train_losses, table.losses(outputs, part.target).double()])
-        train, val = losses.cpu().numpy()
-        scores = np.array([score(table.task, part.truth, one) for one in table.predict(outputs)])
-        finite = np.isfinite(train) & np.isfinite(val)
-        values = scores if table.task == "classification" else -val
+        train = train_losses.cpu().numpy()
+        val, scores, finite = self._validate(train)
+        values = scores if self.job.table.task == "classification" else -val
+        if not self.job.early_stopping:
+            values = np.full(len(self.active), float(self.epoch))  # the latest is the best
         improved, stop = self.stopping.update(
             self.active, np.where(finite, values, -np.inf), self.epoch
         )
@@ -221,6 +220,17 @@ class Trainer:
         for member in self.active[~finite]:
             self.members[member].reason = f"the loss was not finite in epoch {self.epoch}"
         self._let_go(stop | ~finite)
+
+    def _validate(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Validation losses and scores by member, NaN without such rows, and what is finite."""
+        table, part = self.job.table, self.job.table.parts.get("val")
+        if part is None:
+            unknown = np.full(len(train), np.nan)
+            return unknown, unknown, np.isfinite(train)
+        outputs = self._evaluate(self.model, part)
+        val = table.losses(outputs, part.target).double().cpu().numpy()
+        scores = np.array([table.score(part.truth, one) for one in table.predict(outputs)])
+        return val, scores, np.isfinite(train) & np.isfinite(val)
 
     @torch.no_grad()
     def _keep_best(self, places: np.ndarray) -> None:
@@ -257,15 +267,9 @@ class Trainer:
             self.members[member].status = "timeout"
             self.members[member].reason = f"{over} in epoch {self.epoch + 1}"
 
-    @torch.inference_mode()
     def _evaluate(self, model: MemberModel, part: Part) -> Tensor:
         """Outputs for all rows of a part in their order, (members, rows, n_outputs)."""
-        model.eval()
-        tokens = 1 + part.numeric.shape[1] + part.categorical.shape[1]
-        rows = max(self.job.batch_size, _TOKENS_AT_ONCE // (model.n_members * tokens))
-        pairs = zip(part.numeric.split(rows), part.categorical.split(rows), strict=True)
-        outputs_of = model.given(self.context)
-        return torch.cat([outputs_of(*pair) for pair in pairs], dim=1)
+        return score_rows(model, part.numeric, part.categorical, self.context, self.job.batch_size)
 
     def _finish(self) -> Fitted:
         """Predictions of the kept states; a member without one has failed."""
@@ -274,9 +278,8 @@ class Trainer:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(self.best[name])
-        outputs = {
-            name: self._evaluate(model, self.job.table.parts[name]) for name in ("val", "test")
-        }
+        parts = self.job.table.parts
+        outputs = {name: self._evaluate(model, parts[name]) for name in parts if name != "train"}
         predicted = {name: self.job.table.predict(one) for name, one in outputs.items()}
         for place, member in enumerate(self.members):
             if not self.stopping.best_epoch[place]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tabpet.extras import need
 from tabpet.registry import LEARNERS
 from tabpet.settings import TreeSettings
 from tabpet.trees.table import Table
@@ -38,8 +39,9 @@ def build_fitter(
     learner: str, table: Table, settings: TreeSettings, seed: int, threads: int
 ) -> Fitter:
     """The fitter of a learner by its key."""
-    fitter = pkgutil.resolve_name(LEARNERS.find(learner).fitter)
-    return fitter(table, settings, seed, threads)
+    entry = LEARNERS.find(learner)
+    need(entry.fitter.partition(":")[0], entry.label)
+    return pkgutil.resolve_name(entry.fitter)(table, settings, seed, threads)
 
 
 def score_fit(

@@ -165,14 +165,15 @@ def test_mean_ranks_say_how_many_datasets_they_stand_on():
         for alpha in (0.0, 1.0)
     ]
     [axes] = plot.draw(DRAWERS["rank_heatmap"], Results.build(runs_frame(runs))).figure.axes
-    ends = [label.get_text() for label in axes.get_xticklabels()[3:]]
-    assert ends == ["mean", "interval", "n"]
-    *_, interval, n = axes.get_xticks()
-    counts = [text.get_text() for text in axes.texts if text.get_position()[0] == n]
-    assert sorted(counts) == ["2", "2", "3", "3"]
+    columns: dict[float, list[str]] = {}
+    for text in sorted(axes.texts, key=lambda text: text.get_position()[1]):
+        columns.setdefault(text.get_position()[0], []).append(text.get_text())
+    # Behind the three datasets, each under its heading.
+    means, intervals, counts = (columns[x] for x in sorted(columns)[3:])
+    assert (means[0], intervals[0], counts[0]) == ("mean", "interval", "n")
+    assert sorted(counts[1:]) == ["2", "2", "3", "3"]
     # All are equal: rank 2.5 of four on two datasets, 1.5 of two on the third.
-    intervals = [text.get_text() for text in axes.texts if text.get_position()[0] == interval]
-    assert sorted(intervals) == ["1.50–2.50", "1.50–2.50", "2.50–2.50", "2.50–2.50"]
+    assert sorted(intervals[1:]) == ["1.50–2.50", "1.50–2.50", "2.50–2.50", "2.50–2.50"]
 
 
 def test_a_matrix_has_a_cell_for_either_side_of_a_pair():
@@ -199,6 +200,15 @@ def test_ranks_in_the_diagram_have_intervals_and_the_caption_says_what_is_wrong(
     assert "depends on which others are there" in FIGURES["critical_difference"].text
     order = list(FIGURES)
     assert order.index("comparison_matrix") < order.index("critical_difference")
+
+
+def test_bars_of_the_diagram_are_the_same_in_every_process():
+    # The library joins their points in the order of a set of names.
+    [axes] = plot.draw(DRAWERS["critical_difference"], grid.full_results()).figure.axes
+    bars = [line for line in axes.lines if line.get_linewidth() == 3.5]
+    assert len(bars) > 1
+    for bar in bars:
+        assert list(bar.get_xdata()) == sorted(bar.get_xdata())
 
 
 def test_sizes_of_other_datasets_are_no_sizes():

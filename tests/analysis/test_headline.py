@@ -2,7 +2,7 @@
 
 import pytest
 
-from tabpet.analysis.headline import headline, listed, scores_of_both
+from tabpet.analysis.headline import headline, scores_of_both
 from tabpet.analysis.results import Results
 from tabpet.runs import Run, runs_frame
 from tabpet.settings import AnalysisSettings
@@ -318,5 +318,22 @@ def test_every_line_has_a_label():
             assert label and colon and rest and len(label) < 20
 
 
-def test_lists_in_words():
-    assert [listed(words) for words in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        (["ft_transformer", "saint"], "FT-Transformer {} and SAINT {}"),
+        (
+            ["ft_transformer", "saint", "tab_transformer"],
+            "FT-Transformer {}, SAINT {} and TabTransformer {}",
+        ),
+    ],
+)
+def test_models_are_listed_in_words(models, words):
+    gains = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+    runs = [
+        run
+        for model in models
+        for number, gain in enumerate(gains)
+        for run in cell(f"d{number}", gain, gain, model=model)
+    ]
+    assert f"help {words.replace('{}', '(+5.00 % on 9 datasets)')}, but" in verdict(runs)

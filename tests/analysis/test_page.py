@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -145,12 +146,34 @@ def test_what_people_type_stays_text():
     assert "&lt;script&gt;alert" in text and "&lt;b&gt;no" in text
 
 
+def test_trees_alone_have_a_page():
+    run = Run("d", 1, "xgboost", "tuned", 1, "regression", None, 2.0, 3.0)
+    results = Results.build(runs_frame([run]))
+    text = render_page(results, headline(results), dict.fromkeys(FIGURES, MINIMAL_SVG), {})
+    assert '<th scope="row" title="d">d</th>' in text
+    assert not re.search(r">\s*(nan|None|NaN)\s*<", text)
+
+
 MINIMAL_SVG = (
     '<?xml version="1.0"?><svg xmlns:xlink="http://www.w3.org/1999/xlink" width="36pt" '
     'height="9pt" viewBox="0 0 36 9" xmlns="http://www.w3.org/2000/svg"><style>*{x: y}</style>'
     '<g id="figure_1"><path id="m1" style="fill: #1d2730"/><use xlink:href="#m1"/>'
     '<g clip-path="url(#p1)"/><clipPath id="p1"/></g></svg>'
 )
+
+
+def test_warnings_about_tables_stand_where_people_look(results):
+    table = grid.datasets_frame().assign(warnings=None)
+    table.loc[0, "warnings"] = "when: dates such as '2024-01-01' were read as <12> categories"
+    blank = '<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9"/>'
+    figures = dict.fromkeys(FIGURES, blank)
+    told = render_page(replace(results, datasets=table), headline(results), figures, SETTINGS)
+    name = table.loc[0, "dataset"]
+    assert f"<li><strong>{name}</strong>: when: dates such as" in told and "&lt;12&gt;" in told
+    silent = render_page(
+        replace(results, datasets=table.assign(warnings="")), headline(results), figures, SETTINGS
+    )
+    assert "table-warnings" not in silent
 
 
 def test_figures_become_part_of_the_page():

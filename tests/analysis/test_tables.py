@@ -13,20 +13,8 @@ import pytest
 from tabpet.analysis.names import TABLES, table_files
 from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Part, Table, show, spread, under
-from tabpet.analysis.tables import (
-    MAKERS,
-    comparison_matrix_table,
-    controls_table,
-    coverage_table,
-    learnable_table,
-    main_table,
-    make_tables,
-    mixed_model_table,
-    significance_table,
-    trees_table,
-    write_tables,
-)
+from tabpet.analysis.table import Column, Panel, Table, show, spread, under
+from tabpet.analysis.tables import MAKERS, make_tables, write_tables
 from tabpet.runs import Run, runs_frame
 from tabpet.settings import AnalysisSettings
 from tests.analysis.grid import (
@@ -174,16 +162,16 @@ def test_encodings_with_other_datasets_meet_on_those_that_both_have():
         "spearman-learnable": {"a": 1.0, "b": 2.5, "d": 0.0},
     }
     results = Results.build(runs_frame(cells_with(gains)), QUICK)
-    rows = controls_table(results).data.set_index(["encoding", "task"])
+    rows = MAKERS["controls"](results).data.set_index(["encoding", "task"])
     for encoding in ("spearman-random", "spearman-learnable"):
         row = rows.loc[encoding, "all"]
         assert (row["duels"], row["pet_win_rate"]) == (1, 0)
         assert row["pet_advantage"] == row["oracle_pet_advantage"] == pytest.approx(-0.5)
-    table = learnable_table(results)
+    table = MAKERS["learnable"](results)
     learned = table.data.set_index(["encoding", "task"])[["duels", "win_rate"]]
     assert learned.loc["spearman-learnable", "classification"].tolist() == [1, 100]
-    [part] = table.parts
-    assert part.cells["Classification", "duels"].tolist() == ["1", "1"]
+    [panel] = table.panels
+    assert panel.cells["Classification", "duels"].tolist() == ["1", "1"]
 
 
 @pytest.mark.parametrize("dataset", ["wilt", "cloud"])
@@ -205,7 +193,7 @@ def test_trees_without_an_error_win_and_give_no_percentage():
         for alpha in (0.0, 1.0)
     ]
     runs.append(Run("d", 1, "xgboost", "tuned", 1, "regression", None, 0.0, 0.0))
-    rows = trees_table(Results.build(runs_frame(runs), QUICK)).data
+    rows = MAKERS["trees"](Results.build(runs_frame(runs), QUICK)).data
     assert (rows["losses"] == 1).all()
     assert rows["mean_difference_pct"].isna().all()
 
@@ -219,7 +207,7 @@ def test_trees_stand_beside_the_oracle():
     ]
     runs.append(Run("d", 1, "xgboost", "tuned", 1, "regression", None, 2.0, 2.0))
     row = (
-        trees_table(Results.build(runs_frame(runs), QUICK))
+        MAKERS["trees"](Results.build(runs_frame(runs), QUICK))
         .data.set_index("method")
         .loc["saint+pet"]
     )
@@ -352,8 +340,8 @@ def test_columns_are_declared_once_and_shown_over_a_frame():
     cells = show(LONG.set_index("dataset"), under("Ends", BOTH), "Dataset")
     assert list(cells.columns) == [("Ends", "low"), ("Ends", "both")]
     assert cells.to_numpy().tolist() == [["1", "1.0-1.5"], ["2", "2.0-2.5"], ["3", "3.0-nan"]]
-    part = Part(cells)
-    assert (part.corner, part.headings, part.groups) == (
+    panel = Panel(cells)
+    assert (panel.corner, panel.headings, panel.groups) == (
         "Dataset", ["low", "both"], [("Ends", 2)],
     )  # fmt: skip
 
@@ -367,43 +355,43 @@ def test_a_long_frame_is_spread_with_columns_of_each_value():
 
 
 def test_a_footer_is_set_apart_and_leaves_other_columns_empty():
-    part = Part(show(LONG.set_index("dataset")[:1], BOTH, "Dataset"))
+    panel = Panel(show(LONG.set_index("dataset")[:1], BOTH, "Dataset"))
     total = show(pd.DataFrame({"low": [6.0]}, index=["all"]), BOTH[:1])
-    part = part.with_footer(total)
-    assert part.corner == "Dataset"
-    assert part.cells.loc["all"].tolist() == ["6", ""]
-    text = Table("cost", "Caption.", LONG, (part,)).to_latex()
+    panel = panel.with_footer(total)
+    assert panel.corner == "Dataset"
+    assert panel.cells.loc["all"].tolist() == ["6", ""]
+    text = Table("cost", "Caption.", LONG, (panel,)).to_latex()
     check_latex(text)
     assert "a & 1 & 1.0-1.5 \\\\\n\\midrule all & 6 &  \\\\\n" in text
 
 
 def test_groups_of_columns_that_are_too_many_for_a_page_come_below_each_other(tables):
     for name in ("detailed_models", "detailed_graphs", "paper"):
-        for part in tables[name].parts:
-            texts = list(part.to_latex("Caption.", "tab:x"))
-            beside = part.beside or len(part.groups)
-            assert len(texts) == -(-len(part.groups) // beside)
-            for heading, _ in filter(all, part.groups):
+        for panel in tables[name].panels:
+            texts = list(panel.to_latex("Caption.", "tab:x"))
+            beside = panel.beside or len(panel.groups)
+            assert len(texts) == -(-len(panel.groups) // beside)
+            for heading, _ in filter(all, panel.groups):
                 assert sum(f"}}{{{heading}}}" in text for text in texts) == 1
             ends = [text.index(r"\endlastfoot") for text in texts]
             bodies = [text[end:] for text, end in zip(texts, ends, strict=True)]
-            assert all(body.count("\\\\\n") == len(part.cells) for body in bodies)
+            assert all(body.count("\\\\\n") == len(panel.cells) for body in bodies)
 
 
 def test_special_characters_reach_latex_escaped():
     frame = pd.DataFrame({"a": ["1±2", "<"]}, index=["x&y", "$z$"])
     cells = show(frame, [Column("a", "", "50 % of a_b")], "#")
-    text = Table("main", "A & B − {C}.", frame, (Part(cells, "[*]"),)).to_latex()
+    text = Table("main", "A & B − {C}.", frame, (Panel(cells, "[*]"),)).to_latex()
     check_latex(text)
     assert r"x\&y & 1$\pm$2 \\" in text
     assert r"A \& B $-$ \{C\}." in text
 
 
 def test_best_marks(tables):
-    part = tables["main"].parts[0]
-    for dataset, row in part.marks.iloc[:-3].iterrows():
-        best = part.cells.loc[dataset][row == "best"].astype(float)
-        others = part.cells.loc[dataset].replace("–", np.nan).astype(float)
+    panel = tables["main"].panels[0]
+    for dataset, row in panel.marks.iloc[:-3].iterrows():
+        best = panel.cells.loc[dataset][row == "best"].astype(float)
+        others = panel.cells.loc[dataset].replace("–", np.nan).astype(float)
         compared = others[[column for column in others.index if column[1] != "oracle"]]
         assert len(best) == 1
         assert best.iloc[0] == compared.max()
@@ -431,7 +419,7 @@ def test_what_was_not_run_is_one_line_with_a_reason(runs, empty, tmp_path):
 
 def test_an_unknown_main_encoding_says_what_to_set():
     results = Results.build(runs_frame(small_runs()), AnalysisSettings(main_encoding="notears"))
-    reason = significance_table(results).reason
+    reason = MAKERS["significance"](results).reason
     assert reason == ("no run with notears has finished; set `analysis.main_encoding` to spearman")
 
 
@@ -452,7 +440,7 @@ def test_failures_change_the_counts_and_nothing_breaks(broken):
 def test_a_missing_run_file_shows_in_the_coverage():
     lost = Run("d", 1, "saint", "spearman", 2, "regression", status="missing", reason="no file")
     kept = Run("d", 1, "saint", "spearman", 1, "regression", 0.0, 1.0, 1.0)
-    table = coverage_table(Results.build(runs_frame([kept, lost])))
+    table = MAKERS["coverage"](Results.build(runs_frame([kept, lost])))
     [(_, row)] = table.data.iterrows()
     assert (row["planned"], row["ok"], row["missing"], row["error"]) == (2, 1, 1, 0)
 
@@ -465,11 +453,11 @@ def test_mean_ranks_have_intervals_in_the_main_table(tables):
     assert (ranked["mean_rank_low"] < ranked["mean_rank"]).all()
     assert (ranked["mean_rank"] < ranked["mean_rank_high"]).all()
     assert data[data["rank"].isna()]["mean_rank_low"].isna().all()
-    part = tables["main"].parts[0]
-    assert list(part.cells.index[-3:]) == ["mean rank", "interval", "n"]
+    panel = tables["main"].panels[0]
+    assert list(panel.cells.index[-3:]) == ["mean rank", "interval", "n"]
     row = data[(data["task"] == "classification") & (data["method"] == "saint")].iloc[0]
     shown = f"{row['mean_rank_low']:.1f}–{row['mean_rank_high']:.1f}"
-    assert part.cells["SAINT", "base"]["interval"] == shown
+    assert panel.cells["SAINT", "base"]["interval"] == shown
 
 
 def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
@@ -484,9 +472,9 @@ def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
             assert [row.wins, row.ties, row.losses] == other[["wins", "ties", "losses"]].tolist()
     assert ((matrix["wins"] + matrix["ties"] + matrix["losses"]) == matrix["datasets"]).all()
     assert (matrix["p_holm"] >= matrix["p"]).all()
-    grid_part, _ = tables["comparison_matrix"].parts[-2:]
-    assert grid_part.cells.shape == (8, 8)
-    bold = (grid_part.marks == "best").to_numpy()
+    grid_panel, _ = tables["comparison_matrix"].panels[-2:]
+    assert grid_panel.cells.shape == (8, 8)
+    bold = (grid_panel.marks == "best").to_numpy()
     assert (bold == bold.T).all() and not bold.diagonal().any()
     significant = ((matrix["task"] == "all") & (matrix["p_holm"] < 0.05)).sum()
     assert bold.sum() == 2 * significant
@@ -515,18 +503,18 @@ def test_the_mixed_model_finds_what_the_grid_was_made_of(tables):
     )
     assert set(data["status"]) <= {"converged", "boundary"}
     assert "heavy tails" in table.caption
-    assert "50 datasets, 598 observations; " in table.parts[0].heading
+    assert "50 datasets, 598 observations; " in table.panels[0].heading
 
 
 def test_few_datasets_or_no_sizes_give_no_mixed_model():
     few = Results.build(runs_frame(small_runs(4)), QUICK, datasets=datasets_frame())
-    assert mixed_model_table(few).reason == (
+    assert MAKERS["mixed_model"](few).reason == (
         "8 datasets have a gain with spearman and a size; 10 are needed"
     )
     without = Results.build(runs_frame(small_runs(6)), QUICK)
-    assert mixed_model_table(without).reason.startswith("0 datasets have a gain")
+    assert MAKERS["mixed_model"](without).reason.startswith("0 datasets have a gain")
     enough = Results.build(runs_frame(small_runs(6)), QUICK, datasets=datasets_frame())
-    table = mixed_model_table(enough)  # one model with one encoding: an intercept and a slope
+    table = MAKERS["mixed_model"](enough)  # one model with one encoding: an intercept and a slope
     assert table.reason is None
     assert list(table.data["term"].unique()) == ["intercept", "size"]
     check_latex(table.to_latex())
@@ -535,10 +523,10 @@ def test_few_datasets_or_no_sizes_give_no_mixed_model():
 @pytest.mark.filterwarnings("error")
 def test_a_mixed_model_that_fails_is_a_table_that_says_so():
     same = datasets_frame().assign(rows=1000)
-    table = mixed_model_table(Results.build(runs_frame(small_runs(6)), QUICK, datasets=same))
+    table = MAKERS["mixed_model"](Results.build(runs_frame(small_runs(6)), QUICK, datasets=same))
     assert set(table.data["status"]) == {"failed"}
     assert table.data["coefficient"].isna().all()
-    assert "failed: encoding, model and size cannot be told apart" in table.parts[0].heading
+    assert "failed: encoding, model and size cannot be told apart" in table.panels[0].heading
     check_latex(table.to_latex())
 
 
@@ -547,7 +535,7 @@ def test_a_further_method_changes_no_number_of_a_pair(tables):
     gone = {"saint", "catboost"}
     fewer = Results.build(runs_frame([run for run in full_runs() if run.model not in gone]))
     keys, columns = ["method", "other", "task"], [*tables["comparison_matrix"].data]
-    ours = comparison_matrix_table(fewer).data.set_index(keys)
+    ours = MAKERS["comparison_matrix"](fewer).data.set_index(keys)
     full = tables["comparison_matrix"].data
     turned = full.rename(
         columns={"method": "other", "other": "method", "wins": "losses", "losses": "wins"}
@@ -566,12 +554,12 @@ def test_a_further_method_changes_no_number_of_a_pair(tables):
 def test_pairwise_results_do_not_depend_on_who_else_was_run(tables):
     gone = {"saint", "catboost", "linear", "tab_transformer"}
     fewer = Results.build(runs_frame([run for run in full_runs() if run.model not in gone]))
-    ours = trees_table(fewer).data.drop(columns="p_holm")
+    ours = MAKERS["trees"](fewer).data.drop(columns="p_holm")
     full = tables["trees"].data.drop(columns="p_holm")
     same = full.merge(ours[["method", "opponent", "task"]])
     pd.testing.assert_frame_equal(ours, same)
     assert len(ours) == 2 * 2 * 2  # two methods, tuned and default XGBoost, two tasks
-    alone = significance_table(fewer).data.drop(columns="p_holm")
+    alone = MAKERS["significance"](fewer).data.drop(columns="p_holm")
     before = tables["significance"].data.drop(columns="p_holm")
     before = before[before["model"] == "ft_transformer"].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, before)
@@ -579,6 +567,6 @@ def test_pairwise_results_do_not_depend_on_who_else_was_run(tables):
 
 def test_one_seed_has_no_spread_and_still_every_table():
     runs = [run for run in small_runs() if run.seed == 1]
-    table = main_table(Results.build(runs_frame(runs), QUICK))
+    table = MAKERS["main"](Results.build(runs_frame(runs), QUICK))
     assert table.data["sd"].isna().all()
     assert table.data["test"].notna().all()

@@ -10,9 +10,9 @@ import requests
 
 from tabpet.catalog import CatalogRow
 from tabpet.data.card import table_hash
+from tabpet.data.convention import as_convention
 from tabpet.data.fetch import fetch_dataset
 from tabpet.data.openml_source import download
-from tabpet.data.readers import as_convention
 from tabpet.errors import TabpetError
 from tabpet.settings import FetchSettings
 from tests.openml_server import OpenMLServer

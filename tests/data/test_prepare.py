@@ -1,16 +1,31 @@
 """Prepared splits: what is learned, from which rows, and that it can be undone."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers the class)
+from sklearn.impute import IterativeImputer
 from sklearn.preprocessing import StandardScaler
 
 from tabpet.catalog import CatalogRow
 from tabpet.data.card import make_card
+from tabpet.data.imputer import Imputer
 from tabpet.data.nodes import build_node_matrix
-from tabpet.data.prepare import MISSING_LEVEL, PARTS, Split, assign_parts, prepare_split
+from tabpet.data.prepare import (
+    MISSING_LEVEL,
+    PARTS,
+    Split,
+    assign_parts,
+    code_rows,
+    prepare_parts,
+    prepare_split,
+)
+from tabpet.data.summary import tabulate_datasets
 from tabpet.errors import TabpetError
 from tabpet.settings import PrepareSettings
 
@@ -250,3 +265,74 @@ def test_validation_rows_that_are_all_incomplete():
     with pytest.raises(TabpetError, match="no val rows are left.*min_complete: 1"):
         prepare(frame)
     assert prepare(frame, options=PrepareSettings(min_complete=1)).info.rows["val"] == 40
+
+
+def test_identifiers_of_64_bits_are_not_called_constant():
+    frame = table(60)
+    frame["b"] = 2**62 + np.arange(60)  # one float for all of them
+    card = make_card(
+        frame, CatalogRow(name="toy", path="t.csv", task="classification", target="y"), "y", "", []
+    )
+    assert card.id_like_columns == ["b"] and card.constant_columns == []
+    split = prepare_split(frame, card, 42, DEFAULTS)
+    [warning] = split.info.warnings
+    assert warning.startswith("b: so large that a float has no digits left")
+
+
+def test_few_rows_to_score_on_are_told():
+    frame = pd.DataFrame({"a": np.arange(5.0), "y": np.arange(5.0)})
+    assert "only 1 test row: its scores say little" in prepare(frame).info.warnings
+    assert "only 8 val rows: its scores say little" in prepare(table(40)).info.warnings
+    assert prepare(table(200)).info.warnings == []
+
+
+def test_given_parts_are_prepared_as_drawn_ones():
+    frame = table()
+    drawn = prepare(frame)
+    part = assign_parts(frame["y"], "classification", 42, DEFAULTS.fractions)
+    given = prepare_parts(frame, "y", part, dataset="toy", seed=42, settings=DEFAULTS)
+    assert given.info == drawn.info
+    pd.testing.assert_frame_equal(given.frame, drawn.frame)
+    two = np.where(part == "test", "val", part)
+    assert prepare_parts(frame, "y", two, dataset="", seed=0, settings=DEFAULTS).info.rows == {
+        "train": 120,
+        "val": 80,
+        "test": 0,
+    }
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_imputation_is_sklearns(columns):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(60, columns)) @ rng.normal(size=(columns, columns))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    values[:2] = np.nan
+    training, rows = pd.DataFrame(values[:40]), pd.DataFrame(values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        expected = IterativeImputer(random_state=0).fit(training).transform(rows)
+        ours = Imputer.learn(training, 0).fill(rows)
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_later_rows_are_coded_as_those_of_the_split():
+    frame = table()
+    split = prepare(frame)
+    coded = code_rows(frame, split.info.features, split.imputer)
+    for name in ("a", "b", "c"):
+        np.testing.assert_array_equal(coded[name], split.frame[name])
+    gaps = frame.head(2).astype({"b": "float64"})
+    gaps.loc[0, ["a", "b"]] = np.nan
+    filled = code_rows(gaps, split.info.features, None)
+    assert filled.loc[0, ["a", "b"]].tolist() == [0.0, 0.0]  # the means of training rows
+
+
+def test_the_same_table_under_two_names_is_told():
+    frame = table(60)
+    rows = [CatalogRow(name=name, path="t.csv", task="classification", target="y") for name in "ab"]
+    cards = [make_card(frame, row, "y", "", []) for row in rows]
+    splits = [prepare_split(frame, card, 42, DEFAULTS).info for card in cards]
+    lines = tabulate_datasets(cards, splits)
+    assert "the same table as b: it counts twice" in lines["warnings"][0]
+    other = make_card(frame.head(50), rows[1], "y", "", [])
+    assert "same table" not in tabulate_datasets([cards[0], other], splits)["warnings"][0]

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tabpet.data.readers import as_convention, read_table
+from tabpet.data.convention import as_convention, to_convention
+from tabpet.data.readers import read_table
 from tabpet.errors import TabpetError
 
 
@@ -181,3 +182,71 @@ def test_decimals_of_arff_integers_are_kept(tmp_path):
     path = tmp_path / "t.arff"
     path.write_text("@relation r\n@ATTRIBUTE 'an integer' Integer\n@data\n1.5\n2\n")
     assert read(path)["an integer"].tolist() == [1.5, 2.0]
+
+
+@pytest.mark.parametrize("token", ["#N/A", "None", "n/a", "-", "<NA>", "#DIV/0!"])
+def test_what_spreadsheets_write_for_a_missing_number(tmp_path, token):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x,word\n1.5,{token}\n{token},a\n3,b\n")
+    frame = read(path)
+    assert frame["x"].dtype == "float64" and frame["x"].isna().tolist() == [False, True, False]
+    assert token in levels(frame["word"])  # among words it may be an answer
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1,5", "2", "-0,25"], [1.5, 2.0, -0.25]),
+        (["1.234,5", "12.345.678", ",5"], [1234.5, 12345678.0, 0.5]),
+        (["1,5e3", "#N/A", "2,0"], [1500.0, np.nan, 2.0]),
+    ],
+)
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas(tmp_path, separator, cells, expected):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x{separator}y\n" + "".join(f"{cell}{separator}a\n" for cell in cells))
+    np.testing.assert_array_equal(read(path)["x"], expected)
+
+
+def test_a_decimal_comma_is_no_guess(tmp_path):
+    path = tmp_path / "t.csv"
+    # Both marks as decimals: which one is meant can't be known.
+    path.write_text("x;y\n1,5;a\n2.25;b\n")
+    assert levels(read(path)["x"]) == ["2.25", "1,5"]
+    path.write_text('x,y\n"1,5",a\n"2,5",b\n')
+    assert levels(read(path)["x"]) == ["1,5", "2,5"]
+
+
+def test_line_breaks_in_quoted_names(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"price\n(in euro)",b\r\n1,2\r\n3,4\r\n')
+    frame = read(path)
+    assert list(frame) == ["price (in euro)", "b"]
+    assert frame.to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def reading_warnings(**columns):
+    return to_convention(pd.DataFrame(columns))[1]
+
+
+def test_values_that_make_categories_of_numbers_are_named():
+    numbers = [str(one) for one in range(30)]
+    assert reading_warnings(x=[*numbers, "ca. 5", "many"]) == [
+        "x: 30 numbers were read as categories because of 'ca. 5', 'many'; correct these values "
+        "or make them missing"
+    ]
+    [warning] = reading_warnings(x=[f"{one} kg" for one in range(12)])
+    assert warning.startswith(
+        "x: text that looks like numbers ('0 kg', '1 kg', '10 kg' and 9 more)"
+    )
+    assert reading_warnings(x=[*"abcdefghijklmnop"], y=range(16)) == []
+
+
+def test_dates_are_told():
+    days = [f"2024-01-{day:02d}" for day in range(1, 13)]
+    [warning] = reading_warnings(day=days)
+    assert "day: dates such as '2024-01-01', '2024-01-02', '2024-01-03' and 9 more" in warning
+    assert "12 categories" in warning
+    assert len(reading_warnings(day=pd.to_datetime(days))) == 1
+    assert len(reading_warnings(day=["1/2/2024 10:00", "13.2.24", "3-4-1999"])) == 1
+    assert reading_warnings(version=["1.2.3", "1.2.4", "2.0.1"]) == []

@@ -1,6 +1,7 @@
 """What holds for all three models, on tables of every kind."""
 
 import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -177,6 +178,9 @@ def test_too_wide_encodings_are_refused_and_say_how_wide(name: Any):
     assert f"{room + 1} wide" in reason and f"room for {room}" in reason
     with pytest.raises(TabpetError, match="lower `encoding.k_max`"):
         small_model(name, layout, wide)
+    # Where k is the least that is allowed, only a lower least helps.
+    least = replace(wide, settings={"k_min": wide.k})
+    assert "lower `encoding.k_min`" in str(unusable_reason(name, layout, SMALL[name], least))
     # Added through a projection, any width has room.
     assert unusable_reason(name, layout, SMALL[name], wide, integration="project") is None
     assert small_model(name, layout, wide, integration="project")(*rows_of(layout)).ndim == 3

@@ -114,7 +114,7 @@ def test_mean_ranks_have_intervals_that_other_datasets_could_give():
     assert 1.0 <= low <= 1.1 and 1.3 <= high <= 1.6
     again = rank_methods("classification", scores).intervals
     pd.testing.assert_frame_equal(ranks.intervals, again)
-    wider = rank_methods("classification", scores, level=0.01).intervals.loc["a"]
+    wider = rank_methods("classification", scores, significance=0.01).intervals.loc["a"]
     assert wider["high"] >= high and wider["low"] <= low
     equal = frame(a=[1.0, 1.0], b=[0.5, 0.5], c=[np.nan, 0.2])
     intervals = rank_methods("classification", equal).intervals

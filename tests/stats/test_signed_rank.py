@@ -120,7 +120,7 @@ def test_hodges_lehmann_interval_as_published():
     # Hollander & Wolfe, depression scores: estimate -0.46, interval (-0.786, -0.010).
     before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
     after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
-    result = hodges_lehmann(np.subtract(after, before), level=0.05)
+    result = hodges_lehmann(np.subtract(after, before), significance=0.05)
     assert result.shift == pytest.approx(-0.46)
     assert (result.low, result.high) == pytest.approx((-0.786, -0.010))
 
@@ -130,7 +130,7 @@ def test_interval_and_test_decide_alike(values):
     differences = np.array([value for value in values if value], dtype=float)
     if len(differences) < 6 or len(set(np.abs(differences))) < len(differences):
         return
-    result = hodges_lehmann(differences, level=0.05)
+    result = hodges_lehmann(differences, significance=0.05)
     excludes_zero = result.low > 0 or result.high < 0
     on_zero = result.low == 0 or result.high == 0
     assert on_zero or excludes_zero == (wilcoxon(differences).p <= 0.05)

@@ -119,7 +119,7 @@ def test_critical_difference_is_demsars_example():
     )
     assert result.distance == pytest.approx(1.25, abs=5e-3)
     assert result.distance == pytest.approx(_critical_distance(0.05, 4, 14), rel=1e-3)
-    assert critical_difference(-table, level=0.10).distance == pytest.approx(1.12, abs=5e-3)
+    assert critical_difference(-table, significance=0.10).distance == pytest.approx(1.12, abs=5e-3)
     assert result.p == stats.friedmanchisquare(*accuracies.T).pvalue
     assert result.p_values.loc["C4.5", "C4.5+m+cf"] == pytest.approx(0.07, abs=0.02)
 

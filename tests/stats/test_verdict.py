@@ -17,8 +17,8 @@ def model(gains, name="saint", **controls) -> Evidence:
     return Evidence(name, np.asarray(gains, dtype=float), controls)
 
 
-def answers(*evidence: Evidence, level: float = 0.05) -> list[str]:
-    return [one.answer for one in judge(evidence, level).models]
+def answers(*evidence: Evidence, significance: float = 0.05) -> list[str]:
+    return [one.answer for one in judge(evidence, significance).models]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_test_against_the_median_is_no_claim():
 
 
 def test_a_p_value_at_the_level_is_not_below_it():
-    assert answers(model(SEVEN[:5]), level=0.0625) == ["too few"]
-    assert answers(model(SEVEN[:6]), level=0.0625) == ["better"]
+    assert answers(model(SEVEN[:5]), significance=0.0625) == ["too few"]
+    assert answers(model(SEVEN[:6]), significance=0.0625) == ["better"]
     assert [fewest_datasets(level) for level in (0.05, 0.25, 0.0625)] == [6, 4, 6]
 
 
@@ -128,10 +128,10 @@ def test_nothing_to_judge():
 
 
 def test_the_decision_keeps_what_it_was_made_from():
-    [decision] = judge([model([0.0, np.nan, 1.0, *SEVEN], random=SEVEN)], level=0.1).models
+    [decision] = judge([model([0.0, np.nan, 1.0, *SEVEN], random=SEVEN)], significance=0.1).models
     test = decision.difference.test
     assert (test.pairs, test.zeros, test.missing, test.ties) == (9, 1, 1, 2)
-    assert (decision.level, decision.fewest) == (0.1, 5)
+    assert (decision.significance, decision.fewest) == (0.1, 5)
     assert decision.difference.median == 3.0
     assert decision.controls[0].name == "random"
     assert decision.controls[0].difference.test.p == 2 / 2**7
@@ -176,7 +176,7 @@ def test_corrections_lie_between_none_and_bonferroni(evidence):
 
 @given(experiments)
 def test_a_claim_about_controls_includes_the_one_about_no_encodings(evidence):
-    for one in judge(evidence, level=0.3).models:
+    for one in judge(evidence, significance=0.3).models:
         if one.answer in ("better than controls", "behind controls"):
             assert one.p < 0.3 and one.difference.direction == 1
         if one.answer == "better than controls":

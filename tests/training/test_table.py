@@ -80,3 +80,17 @@ def test_predicted_class_is_the_largest_output():
     table = make_table(make_split())
     outputs = torch.tensor([[[0.1, 0.2, 0.0]], [[3.0, 1.0, 2.0]]])
     assert table.predict(outputs).tolist() == [[1], [0]]
+
+
+def test_weighted_losses_by_hand():
+    table = make_table(make_split("regression"))
+    outputs = torch.tensor([[[1.0], [2.0], [4.0]]])
+    losses = table.losses(outputs, torch.zeros(3), torch.tensor([1.0, 0.0, 3.0]))
+    np.testing.assert_allclose(losses.numpy(), [(1 + 3 * 16) / 4])
+    classes = make_table(make_split())
+    outputs = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
+    target, weight = torch.tensor([0, 1, 2, 2, 0]), torch.tensor([1.0, 2.0, 0.0, 3.0, 1.0])
+    # A weight of n is n rows.
+    repeated = torch.tensor([0, 1, 1, 3, 3, 3, 4])
+    expected = classes.losses(outputs[:, repeated], target[repeated])
+    torch.testing.assert_close(classes.losses(outputs, target, weight), expected)

@@ -17,7 +17,7 @@ from tabpet.models.layout import Layout
 from tabpet.models.saint import SaintSettings
 from tabpet.models.tab_transformer import TabTransformerSettings
 from tabpet.seeds import derive_seed
-from tabpet.training import trainer as trainer_module
+from tabpet.training import scoring
 from tabpet.training.trainer import Trainer, clip_by_member, fit_members
 from tests.training.tiny import (
     QUICK,
@@ -202,7 +202,7 @@ def test_evaluation_takes_all_rows_at_once_if_there_is_room(monkeypatch):
     values = split.part("val")["a"].to_numpy().astype("float32").tolist()
     evaluated = [rows for training, rows in recorded(split, ALPHAS) if not training]
     assert evaluated[0] == values
-    monkeypatch.setattr(trainer_module, "_TOKENS_AT_ONCE", 1)
+    monkeypatch.setattr(scoring, "_TOKENS_AT_ONCE", 1)
     evaluated = [rows for training, rows in recorded(split, ALPHAS) if not training]
     assert evaluated[:2] == [values[:16], values[16:]]
 
@@ -247,7 +247,7 @@ def test_saint_is_scored_the_same_in_small_and_large_batches(task, monkeypatch):
         return fit(make_job(split, QUICK.model_copy(update={"max_epochs": 4}), build=build))
 
     expected = fitted()
-    monkeypatch.setattr(trainer_module, "_TOKENS_AT_ONCE", 1)
+    monkeypatch.setattr(scoring, "_TOKENS_AT_ONCE", 1)
     found = fitted()
     same_members(found.members, expected.members, rtol=1e-5, atol=1e-5)
     assert found.curves["train_loss"].equals(expected.curves["train_loss"])

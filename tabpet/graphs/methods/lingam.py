@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from tabpet.clock import Clock, OutOfTime
 from tabpet.entries import Estimate, Estimator
+from tabpet.extras import need
 from tabpet.section import NonNegative, Section
 
 
@@ -31,9 +32,7 @@ class LingamSettings(Section):
 
 def estimate_lingam(values: np.ndarray, settings: LingamSettings, clock: Clock) -> Estimate:
     """Find the causal order, fit the weights along it, and cut weak edges."""
-    from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM
-
-    model = FastDirectLiNGAM(clock)
+    model = need("tabpet.graphs.methods._direct_lingam", "LiNGAM").FastDirectLiNGAM(clock)
     status, reason = "ok", ""
     try:
         model.fit(values)

@@ -12,6 +12,7 @@ from pydantic import Field
 import tabpet
 from tabpet.clock import Clock
 from tabpet.entries import Estimate, Estimator
+from tabpet.extras import need
 from tabpet.graphs.methods._correlation import absolute_correlations
 from tabpet.section import Section
 
@@ -35,6 +36,7 @@ def estimate_pc(values: np.ndarray, settings: PcSettings, clock: Clock) -> Estim
 
     An edge of unknown direction is kept in both directions.
     """
+    need("causallearn", "PC")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.savez(

@@ -99,6 +99,8 @@ class Block(nn.Module):
 class Saint(MemberModel):
     """Tokens, blocks over columns and over rows, and a head on the CLS token."""
 
+    needs_context = True
+
     def __init__(
         self, members: Members, layout: Layout, settings: SaintSettings, positions: Positions
     ) -> None:

@@ -1,0 +1,157 @@
+"""`tabpet dataset`: put a table of one's own into a catalog, and check a whole sheet at once."""
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tabpet.catalog import CatalogRow, parse_sheet
+from tabpet.errors import TabpetError
+from tabpet.files import write_text
+
+if TYPE_CHECKING:
+    from tabpet.data.card import Card
+
+dataset = typer.Typer(help="Tables of your own in a catalog.", no_args_is_help=True)
+console = Console()
+GROUP = "mine"
+
+
+@dataset.command()
+def add(
+    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or ARFF file.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    name: Annotated[
+        str | None, typer.Option(help="The name of the dataset; that of the file by default.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="classification or regression; read from the target.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are categories.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
+    sheet: Annotated[Path, typer.Option(help="The catalog that the row is added to.")] = Path(
+        "mine.csv"
+    ),
+) -> None:
+    """Write the catalog row of a file, with what its table should look like from now on."""
+    from tabpet.data.own import describe_target, read_own
+
+    row, _, card = read_own(file, target, name, task, categorical or (), ignore or ())
+    write_text(extend_sheet(sheet, row, card), sheet)
+    kinds = [column.kind for column in card.columns]
+    console.print(
+        f"{row.name}: {card.rows} rows, {kinds.count('numeric')} numeric and "
+        f"{kinds.count('categorical')} categorical features, {describe_target(card)}",
+        markup=False,
+        soft_wrap=True,
+    )
+    for warning in card.warnings:
+        console.print(f"- {warning}", markup=False, soft_wrap=True)
+    console.print(
+        f"\nAdded to {sheet}. A run has it with these lines in its config, where @{GROUP} is "
+        f"everything that was added so:\n"
+        f'  catalogs: [datasets.csv, {sheet}]\n  datasets: ["@{GROUP}"]',
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+@dataset.command()
+def check(
+    sheet: Annotated[Path, typer.Argument(help="A catalog.")] = Path("mine.csv"),
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch tables from OpenML as well.")
+    ] = False,
+) -> None:
+    """Read every row of a sheet and its table, and report all problems at once."""
+    from tabpet.data.fetch import fetch_dataset, mirror_file
+    from tabpet.places import find_mirror
+    from tabpet.settings import FetchSettings
+
+    rows, problems = parse_sheet(sheet)
+    names = [row.name for row in rows]
+    problems += [
+        f"{sheet}: {name} stands there twice" for name in {*names} if names.count(name) > 1
+    ]
+    settings = find_mirror(FetchSettings(), [sheet])
+    folder = settings.mirror
+    cards: list[Card] = []
+    skipped = 0
+    for row in rows:
+        here = row.source != "openml" or (folder is not None and mirror_file(row, folder))
+        if not (here or download):
+            skipped += 1
+            continue
+        try:
+            cards.append(fetch_dataset(row, settings)[1])
+        except TabpetError as error:
+            problems.append(str(error))
+    for card in cards:
+        same = [one.dataset for one in cards if one.sha256 == card.sha256 and one is not card]
+        copies = [f"the same table as {', '.join(same)}"] if same else []
+        for warning in (*card.warnings, *copies):
+            console.print(f"{card.dataset}: {warning}", markup=False, soft_wrap=True)
+    for problem in problems:
+        console.print(f"problem: {problem}", style="red", markup=False, soft_wrap=True)
+    more = f", {skipped} of OpenML not fetched (--download)" if skipped else ""
+    console.print(f"Tables as the sheet says: {len(cards)} of {len(rows)}{more}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def extend_sheet(sheet: Path, row: CatalogRow, card: "Card") -> str:
+    """The text of a sheet with a row more; columns that it lacks are added."""
+    lines: list[dict[str, str]] = []
+    header: list[str] = []
+    if sheet.is_file():
+        rows, problems = parse_sheet(sheet)
+        if problems:
+            raise TabpetError(f"{problems[0]}. Correct the sheet first: `tabpet dataset check`.")
+        if row.name in [one.name for one in rows]:
+            raise TabpetError(f"{sheet} has a dataset {row.name!r} already: choose another --name.")
+        text = sheet.read_text(encoding="utf-8-sig")
+        first = text.partition("\n")[0]
+        separator = ";" if first.count(";") > first.count(",") else ","
+        reader = csv.DictReader(io.StringIO(text), delimiter=separator)
+        lines = [{key.strip(): cell for key, cell in one.items()} for one in reader]
+        header = [name.strip() for name in reader.fieldnames or ()]
+    else:
+        separator = ","
+    cells = _cells(row, card, sheet)
+    header += [name for name in cells if name not in header]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, header, delimiter=separator, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*lines, cells])
+    return out.getvalue()
+
+
+def _cells(row: CatalogRow, card: "Card", sheet: Path) -> dict[str, str]:
+    """The row as a sheet has it: paths from the sheet's folder, lists with semicolons."""
+    lists = {"categorical": row.categorical, "ignore": row.ignore, "groups": (GROUP,)}
+    for name, values in lists.items():
+        if odd := [value for value in values if ";" in value or value != value.strip()]:
+            raise TabpetError(
+                f"--{name} {odd[0]!r} can't stand in a sheet, where semicolons separate names. "
+                "Rename the column in the file."
+            )
+    assert row.path is not None
+    path = os.path.relpath(row.path.resolve(), sheet.resolve().parent)
+    return {
+        "name": row.name,
+        "source": "file",
+        "path": Path(path).as_posix(),
+        "task": row.task,
+        "target": row.target or "",
+        **{name: ";".join(values) for name, values in lists.items()},
+        "n_rows": str(card.rows),
+        "n_features": str(len(card.columns)),
+        "n_categorical": str(sum(column.kind == "categorical" for column in card.columns)),
+        "sha256": card.sha256[:16],
+    }

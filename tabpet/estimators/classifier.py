@@ -1,0 +1,152 @@
+"""Tab-PET for classes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, column_or_1d
+
+from tabpet.errors import TableError
+from tabpet.estimators.base import ALPHAS, TabPETEstimator
+from tabpet.estimators.encoding import Edges
+from tabpet.estimators.rows import TARGET
+from tabpet.training.table import Table
+
+
+class TabPETClassifier(ClassifierMixin, TabPETEstimator):
+    """Predicts classes; parameters are those of `TabPETEstimator`, and `class_weight`.
+
+    `class_weight`: with `"balanced"` all classes count the same in the loss and in the validation
+    score, as in the paper; a mapping gives a weight per class; with None all rows count the same.
+    """
+
+    _task = "classification"
+
+    def __init__(
+        self,
+        backbone: str = "ft_transformer",
+        graph: str | Edges = "spearman",
+        alpha: float | Literal["auto"] = "auto",
+        *,
+        alphas: Iterable[float] = ALPHAS,
+        graph_settings: Mapping[str, Any] | None = None,
+        graph_seconds: float = 300.0,
+        encoding_settings: Mapping[str, Any] | None = None,
+        width: int | None = None,
+        depth: int | None = None,
+        n_heads: int | None = None,
+        attention_dropout: float | None = None,
+        ffn_dropout: float | None = None,
+        epochs: int = 500,
+        min_epochs: int = 50,
+        patience: int = 50,
+        early_stopping: bool = True,
+        validation: float = 0.2,
+        batch_size: int | None = None,
+        learning_rate: float = 1e-4,
+        weight_decay: float = 1e-5,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = "balanced",
+        max_seconds: float | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            backbone,
+            graph,
+            alpha,
+            alphas=alphas,
+            graph_settings=graph_settings,
+            graph_seconds=graph_seconds,
+            encoding_settings=encoding_settings,
+            width=width,
+            depth=depth,
+            n_heads=n_heads,
+            attention_dropout=attention_dropout,
+            ffn_dropout=ffn_dropout,
+            epochs=epochs,
+            min_epochs=min_epochs,
+            patience=patience,
+            early_stopping=early_stopping,
+            validation=validation,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            max_seconds=max_seconds,
+            device=device,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class, (rows,)."""
+        outputs = self._score_rows(X)
+        return self.classes_[outputs.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities in the order of `classes_`, (rows, classes)."""
+        return softmax(self._score_rows(X), axis=1)
+
+    def _read_target(self, y: Any) -> pd.Series:
+        y = self._check_target(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise TableError(
+                f"The target has one class only ({str(self.classes_[0])!r}): there is nothing to "
+                "classify."
+            )
+        return self._coded(codes)
+
+    def _read_later_target(self, y: Any) -> pd.Series:
+        y = self._check_target(y)
+        known = np.isin(y, self.classes_)
+        if not known.all():
+            raise TableError(
+                f"y_val has the class {str(y[~known][0])!r}, which y has not. Leave these rows out."
+            )
+        return self._coded(np.searchsorted(self.classes_, y))
+
+    def _check_target(self, y: Any) -> np.ndarray:
+        y = column_or_1d(y, warn=True)
+        missing = pd.isna(y)
+        if missing.any():
+            raise TableError(
+                f"Input y contains NaN: the class is missing in {int(missing.sum())} rows. Leave "
+                "these rows out."
+            )
+        y = _check_y(y, estimator=self)
+        if y.dtype == object and len({isinstance(one, str) for one in y}) > 1:
+            raise TableError(
+                "The target mixes text and numbers, so its classes have no order. Make all of "
+                "them text: y.astype(str)."
+            )
+        check_classification_targets(y)
+        return y
+
+    def _coded(self, codes: np.ndarray) -> pd.Series:
+        names = pd.Index([str(one) for one in self.classes_])
+        return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=names), name=TARGET)
+
+    def _weigh_classes(self, table: Table) -> Table:
+        if self.class_weight == "balanced":
+            return table
+        weights = np.ones(len(self.classes_), dtype=np.float32)
+        if self.class_weight is not None:
+            if not isinstance(self.class_weight, Mapping):
+                raise TableError(
+                    f"class_weight is {self.class_weight!r}; allowed are 'balanced', None, or a "
+                    "weight per class such as {'yes': 2.0, 'no': 1.0}."
+                )
+            for place, one in enumerate(self.classes_):
+                weights[place] = self.class_weight.get(one, 1.0)
+        device = table.parts["train"].numeric.device
+        return replace(
+            table, class_weights=torch.from_numpy(weights).to(device), accuracy_weights=weights
+        )

@@ -1,0 +1,117 @@
+"""What people hand to `fit` and `predict`, as tables in the convention of the workflow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from sklearn.utils.validation import check_array, validate_data
+
+from tabpet.data.convention import Kind, follow_convention, free_name, to_convention
+from tabpet.data.prepare import cut_rows
+from tabpet.errors import TableError
+
+TARGET = "target"
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows to learn from in the raw convention, the target last, and the part of each."""
+
+    raw: pd.DataFrame
+    target: str
+    part: np.ndarray  # train or val
+    warnings: list[str]
+
+
+def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+    """Features as a frame with text names; `reset` learns names and their number, else checks."""
+    if scipy.sparse.issparse(X):
+        raise TableError(
+            "X is a sparse matrix; the transformers need every value. Use X.toarray() if it fits "
+            "into memory."
+        )
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not isinstance(X, pd.DataFrame):
+        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+    _check_frame(X)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    names = [str(name) for name in X.columns]
+    # The same names at fit and predict: `row` and `part` belong to prepared splits.
+    return X.set_axis([free_name(name, set(names) - {name}) for name in names], axis=1)
+
+
+def _check_frame(X: pd.DataFrame) -> None:
+    if X.shape[1] == 0 or X.shape[0] == 0:
+        raise TableError(
+            f"X has {X.shape[0]} sample(s) and 0 feature(s) (shape={X.shape}) while a minimum of 1 "
+            "is required."
+            if X.shape[1] == 0
+            else f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    names = pd.Index(map(str, X.columns))
+    if repeated := sorted(set(names[names.duplicated()])):
+        raise TableError(f"X has several columns named {', '.join(repeated)}. Rename them.")
+    for name, dtype in X.dtypes.items():
+        if isinstance(dtype, pd.SparseDtype):
+            raise TableError(
+                f"The column {name!r} is sparse; the transformers need every value. Use "
+                "X.sparse.to_dense()."
+            )
+        if dtype.kind == "c":
+            raise TableError(f"Complex data not supported: the column {name!r} is {dtype}.")
+        if dtype.kind == "M" or isinstance(dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
+            raise TableError(
+                f"The column {name!r} holds dates, which are neither numbers nor categories. Make "
+                f"numbers of them, for example X[{name!r}].dt.year, .dt.dayofweek or the days "
+                "since a fixed day, or drop the column."
+            )
+
+
+def read_training_rows(
+    features: pd.DataFrame,
+    target: pd.Series,
+    validation: tuple[pd.DataFrame, pd.Series] | None,
+    share: float | None,
+    seed: int,
+) -> TrainingRows:
+    """Features and target side by side, with given validation rows, a share of them, or none."""
+    raw, warnings = to_convention(features)
+    part = np.full(len(raw), "train", dtype=object)
+    if validation is not None:
+        later = follow_convention(validation[0], column_kinds(raw))
+        raw = pd.DataFrame({name: _joined(raw[name], later[name]) for name in raw})
+        target = _joined(target, validation[1])
+        part = np.append(part, np.full(len(later), "val", dtype=object))
+    elif share is not None:
+        labels = target.to_numpy() if isinstance(target.dtype, pd.CategoricalDtype) else None
+        _, val = cut_rows(np.arange(len(raw)), labels, share, seed)
+        part[val] = "val"
+    name = free_name(TARGET, set(raw))
+    return TrainingRows(raw.assign(**{name: target.array}), name, part, warnings)
+
+
+def column_kinds(raw: pd.DataFrame) -> dict[str, Kind]:
+    """The kind of every column of a table in the convention."""
+    return {
+        str(name): "categorical" if isinstance(dtype, pd.CategoricalDtype) else "numeric"
+        for name, dtype in raw.dtypes.items()
+    }
+
+
+def _joined(first: pd.Series, second: pd.Series) -> pd.Series:
+    """One column below the other; categories keep the order of the first."""
+    if isinstance(first.dtype, pd.CategoricalDtype):
+        return pd.Series(pd.api.types.union_categoricals([first, second]))
+    return pd.concat([first, second], ignore_index=True)
+
+
+def shares_of_rows(weights: np.ndarray, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+    """The weights of some rows, of mean 1."""
+    chosen = np.asarray(weights, dtype=np.float64)[rows]
+    return chosen / chosen.mean()

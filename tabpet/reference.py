@@ -1,0 +1,194 @@
+"""The project's own results on real tables, shipped under `reference/`, and a run beside them.
+
+A block is a folder with the scores of a run and all that today's code makes of them: tables,
+headline, figures, page. Nothing but the scores and the descriptions of tables and graphs is
+copied, so a test can make a block again and see that it has not drifted from the code.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tabpet.catalog import read_catalogs
+from tabpet.errors import TabpetError
+from tabpet.files import file_digest, read_json, write_json, write_text
+from tabpet.settings import load_settings, read_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = ROOT / "reference"
+BLOCKS = ("main", "graphs", "authors")
+# Where a results folder has what a block is made from.
+INPUTS = {
+    "scores.parquet": "scores.parquet",
+    "datasets.csv": "tables/datasets.csv",
+    "graphs.csv": "tables/graphs.csv",
+}
+FIGURE = "null_controls"  # that README and docs show; the page holds all
+ROW = ["dataset", "split", "model", "encoding", "seed", "alpha"]
+_SHOWN = 20  # cells that are listed one by one
+console = Console()
+
+
+def reference(
+    results: Annotated[
+        Path, typer.Argument(help="Results folder of your own run, to compare with.")
+    ] = Path("results"),
+    block: Annotated[str, typer.Option(help=f"Which part: {', '.join(BLOCKS)}.")] = "main",
+    ship: Annotated[
+        bool, typer.Option("--ship", help="Make the block from the results folder.")
+    ] = False,
+    config: Annotated[
+        list[Path] | None, typer.Option(help="Config of the run, with --ship; may be repeated.")
+    ] = None,
+) -> None:
+    """Print what the reference run says and, cell by cell, how your own run compares with it."""
+    if block not in BLOCKS:
+        raise TabpetError(f"There is no block {block!r}; blocks are {', '.join(BLOCKS)}.")
+    folder = SHIPPED / block
+    if ship:
+        if not config:
+            raise TabpetError("--ship needs the --config that the run was made with.")
+        settings = read_settings(*config).model_dump(mode="json", exclude={"fetch", "catalogs"})
+        ship_block(results, folder, settings)
+        console.print(f"wrote {folder}")
+    about = read_about(folder)
+    headline = read_json(folder / "headline.json")
+    console.print(f"[bold]{escape(headline['verdict'])}[/]")
+    for line in headline["lines"]:
+        console.print(f"- {line}", markup=False)
+    console.print(
+        f"\n{about['finished']:,} of {about['planned']:,} cells finished, "
+        f"{about['hours']:.1f} hours of computing. The whole story: {folder / 'index.html'}"
+    )
+    own = results / "scores.parquet"
+    if ship or not own.is_file():
+        return
+    from tabpet.runs import read_runs
+
+    print_comparison(compare_cells(read_runs(own), read_runs(folder / "scores.parquet")), own)
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What a shipped block was made from."""
+    if not (folder / "about.json").is_file():
+        raise TabpetError(
+            f"There is no {folder / 'about.json'}: the reference results come with a checkout of "
+            "the repository, not with the installed package."
+        )
+    return read_json(folder / "about.json")
+
+
+def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None:
+    """Make a block from the results folder of a run: its scores, and what follows from them."""
+    for source in INPUTS.values():
+        if not (results / source).is_file():
+            raise TabpetError(
+                f"There is no {results / source}: `snakemake partial` makes it of what is there."
+            )
+    made = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    for name, source in INPUTS.items():
+        shutil.copyfile(results / source, made / name)
+    make_block(made, made, settings)
+    shutil.rmtree(folder, ignore_errors=True)
+    made.replace(folder)
+
+
+def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
+    """Make tables, headline, figures, page and `about.json` of a block from its inputs."""
+    from tabpet.analysis.coverage import job_outcomes
+    from tabpet.analysis.figures import draw_all
+    from tabpet.analysis.headline import headline
+    from tabpet.analysis.page import render_page, used_versions
+    from tabpet.analysis.results import Results
+    from tabpet.analysis.tables import make_tables
+
+    chosen = load_settings(settings)
+    catalog = read_catalogs([ROOT / "datasets.csv"])
+    results = Results.load(
+        inputs / "scores.parquet",
+        chosen.analysis,
+        {name: row.abbreviation or name for name, row in catalog.items()},
+        graphs_path=inputs / "graphs.csv",
+        datasets_path=inputs / "datasets.csv",
+    )
+    verdict = headline(results)
+    write_json(asdict(verdict), folder / "headline.json")
+    for table in make_tables(results).values():
+        if table.reason is None:
+            write_text(table.to_csv(), folder / "tables" / f"{table.name}.csv")
+    with tempfile.TemporaryDirectory() as drawn:
+        draw_all(results, Path(drawn))
+        pictures = {path.stem: path.read_text("utf-8") for path in Path(drawn).glob("*.svg")}
+    write_text(pictures[FIGURE], folder / f"{FIGURE}.svg")
+    write_text(render_page(results, verdict, pictures, settings), folder / "index.html")
+    jobs = job_outcomes(results.scores)
+    write_json(
+        {
+            "planned": len(jobs),
+            "finished": int((jobs["outcome"] == "ok").sum()),
+            "hours": round(float(jobs["seconds"].astype(float).sum()) / 3600, 2),
+            "digests": {name: file_digest(inputs / name) for name in INPUTS},
+            "versions": used_versions(results),
+            "settings": dict(settings),
+        },
+        folder / "about.json",
+    )
+
+
+def compare_cells(own: "pd.DataFrame", shipped: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows that both have a score for, with both test scores and how far apart they are.
+
+    `same_settings`: whether both were made with the same settings and inputs.
+    """
+    both = own.merge(shipped, on=ROW, suffixes=("", "_shipped"))
+    both = both[both["test_score"].notna() & both["test_score_shipped"].notna()]
+    same = both["provenance"].notna() & (both["provenance"] == both["provenance_shipped"])
+    change = (both["test_score"] / both["test_score_shipped"] - 1).astype(float)
+    table = both[[*ROW, "metric", "test_score", "test_score_shipped"]]
+    return table.assign(same_settings=same.fillna(False).astype(bool), change=100 * change)
+
+
+def print_comparison(both: "pd.DataFrame", own: Path) -> None:
+    """How many cells are the same, and those that are farthest apart."""
+    if both.empty:
+        console.print(f"\n{own} has no cell in common with it.")
+        return
+    exact = both["test_score"] == both["test_score_shipped"]
+    console.print(
+        f"\n[bold]{own} beside it:[/] {len(both):,} rows in common, "
+        f"{int(both['same_settings'].sum()):,} of them with the same settings and inputs; "
+        f"{int(exact.sum()):,} test scores are equal to the last digit, the median difference of "
+        f"all is {both['change'].abs().median():.2g} %."
+    )
+    apart = both[~exact].sort_values("change", key=abs, ascending=False)
+    if apart.empty:
+        return
+    listing = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("dataset", "split", "model", "encoding", "seed", "alpha"):
+        listing.add_column(name)
+    for name in ("yours", "reference", "%"):
+        listing.add_column(name, justify="right")
+    for row in apart.head(_SHOWN).to_dict("records"):
+        listing.add_row(
+            *(str(row[name]) for name in ROW[:-1]),
+            "" if row["alpha"] != row["alpha"] else f"{row['alpha']:g}",
+            f"{row['test_score']:.4f}",
+            f"{row['test_score_shipped']:.4f}",
+            f"{row['change']:+.2f}",
+        )
+    console.print(listing)
+    if len(apart) > _SHOWN:
+        console.print(f"and {len(apart) - _SHOWN:,} more")

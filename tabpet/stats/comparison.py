@@ -1,0 +1,116 @@
+"""Everything that is said about one method against another, from the improvements of datasets."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from tabpet.extras import need
+from tabpet.stats.improvement import Summary, summarize
+from tabpet.stats.signed_rank import HodgesLehmann, Wilcoxon, hodges_lehmann, wilcoxon
+from tabpet.stats.values import Values, split_missing
+
+BAYES_SAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class BootstrapInterval:
+    """An interval of a mean over datasets; NaN below two datasets."""
+
+    datasets: int
+    missing: int
+    estimate: float
+    low: float
+    high: float
+    significance: float
+    samples: int
+    method: Literal["BCa", "percentile", "none"]
+    seed: int
+
+
+@dataclass(frozen=True)
+class BayesianSignedRank:
+    """Posterior probabilities that the typical difference is worse, practically none, or better."""
+
+    datasets: int
+    missing: int
+    rope: float  # half width of the region of practical equivalence, in the unit of the differences
+    worse: float
+    equal: float
+    better: float
+    samples: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods over datasets: how much better, how sure, by which rules."""
+
+    summary: Summary
+    wilcoxon: Wilcoxon
+    paper_wilcoxon: Wilcoxon  # the same differences by the paper's rule
+    shift: HodgesLehmann
+    interval: BootstrapInterval  # of the mean
+    bayes: BayesianSignedRank
+
+
+def compare(
+    percent: Values,
+    significance: float = 0.05,
+    rope: float = 0.5,
+    samples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare by the improvements in percent; datasets without one are counted and left out."""
+    return Comparison(
+        summary=summarize(percent),
+        wilcoxon=wilcoxon(percent),
+        paper_wilcoxon=wilcoxon(percent, rule="paper"),
+        shift=hodges_lehmann(percent, significance),
+        interval=bootstrap(percent, significance, samples, seed),
+        bayes=bayesian_signed_rank(percent, rope, seed=seed),
+    )
+
+
+def bootstrap(
+    values: Values, significance: float = 0.05, samples: int = 10_000, seed: int = 0
+) -> BootstrapInterval:
+    """How much would other datasets change the mean? BCa, or percentiles of constant values."""
+    known, missing = split_missing(values)
+    estimate = float(np.mean(known)) if len(known) else np.nan
+    low, high = np.nan, np.nan
+    method: Literal["BCa", "percentile", "none"] = "none"
+    if len(known) > 1:
+        # The jackknife behind BCa divides by the spread.
+        method = "BCa" if np.ptp(known) > 0 else "percentile"
+        resampled = stats.bootstrap(
+            (known,),
+            np.mean,
+            n_resamples=samples,
+            confidence_level=1 - significance,
+            method=method,
+            rng=np.random.default_rng(seed),
+        )
+        low, high = map(float, resampled.confidence_interval)
+    return BootstrapInterval(
+        len(known), missing, estimate, low, high, significance, samples, method, seed
+    )
+
+
+def bayesian_signed_rank(
+    differences: Values, rope: float, samples: int = BAYES_SAMPLES, seed: int = 0
+) -> BayesianSignedRank:
+    """A second opinion (Benavoli et al., 2014): probabilities of regions; NaN without data."""
+    known, missing = split_missing(differences)
+    if not len(known):
+        probabilities = (np.nan, np.nan, np.nan)
+    elif rope == 0 and not known.any():
+        probabilities = (0.0, 1.0, 0.0)  # baycomp would have to call a side the winner
+    else:
+        none = np.zeros_like(known)
+        test = need("baycomp", "The Bayesian test").SignedRankTest
+        posterior = test(none, known, rope, nsamples=samples, random_state=seed)
+        probabilities = posterior.probs()
+    worse, equal, better = map(float, probabilities)
+    return BayesianSignedRank(len(known), missing, rope, worse, equal, better, samples, seed)

@@ -1,0 +1,160 @@
+"""`tabpet try`: what it says about a file, what it runs, and that the sentence is the decision."""
+
+import html
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from tabpet import cli
+from tabpet.clock import Clock
+from tabpet.data.own import guess_task, read_own
+from tabpet.data.prepare import prepare_split
+from tabpet.errors import TabpetError
+from tabpet.stats.splits import judge_splits
+from tabpet.trial import experiment
+from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Plan, judge, run_trial
+from tabpet.trial.report import render_page, sentence, tabulate
+
+runner = CliRunner()
+
+
+def write_file(folder, n=60, **columns):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "rooms": rng.integers(1, 9, n),
+            "area": rng.normal(80, 20, n).round(1),
+            "town": rng.choice(["Oslo", "Rome"], n),
+            "zip": rng.integers(1000, 1004, n),
+            **columns,
+        }
+    )
+    frame["price"] = (30 * frame["rooms"] + frame["area"] + rng.normal(0, 5, n)).round(2)
+    path = folder / "prices.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """One split of a small table, without the time to tune trees."""
+    path = write_file(tmp_path_factory.mktemp("trial"))
+    _, raw, card = read_own(path, "price", categorical=["zip"])
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "LEAST_TUNING", float("inf"))
+        found = run_trial(raw, card, Plan(splits=1, seconds=60), lambda *one: steps.append(one))
+    return found, steps
+
+
+def test_every_learner_has_a_score_of_the_split(outcome):
+    found, steps = outcome
+    names = [line.learner for line in tabulate(found)]
+    untuned = ["catboost, untuned", "linear", "xgboost, untuned"]
+    assert names[:3] == [PLAIN, ENCODED, RANDOM] and set(untuned) <= set(names)
+    assert all(line.splits == 1 and line.score > 0 for line in tabulate(found))
+    assert tabulate(found)[0].better == 0
+    # Tab-PET's score is that of the alpha with the best validation score.
+    curve = found.curves[found.curves["encoding"] == "spearman"]
+    best = curve[curve["alpha"] > 0].sort_values("val").iloc[0]
+    assert tabulate(found)[1].score == best["test"]
+    assert any("spearman-random, epoch" in what for what, _ in steps)
+    assert "no time was left to tune trees" in found.notes
+
+
+def test_trees_are_tuned_in_the_time_that_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "LEAST_TUNING", 0.5)
+    _, raw, card = read_own(write_file(tmp_path), "price")
+    split = prepare_split(raw, card, 0, Plan().prepare)
+    clock = Clock(1.5)
+    runs, _ = experiment._tune([split], ["xgboost"], clock, lambda *_: None)
+    assert [(run.model, run.encoding) for run in runs] == [("xgboost", "tuned")]
+    assert runs[0].test_score > 0 and clock.elapsed < 15
+    assert experiment._tune([split], ["xgboost"], Clock(0.1), lambda *_: None)[0] == []
+
+
+def test_the_page_has_answer_scores_figures_and_columns(outcome):
+    page = render_page(outcome[0])
+    assert sentence(outcome[0]) in html.unescape(page)
+    assert page.count("<svg") == 4 and "http-equiv" not in page and 'src="' not in page
+    for name in ("rooms", "area", "town", "zip", "Tab-PET", "random encodings"):
+        assert name in page
+
+
+def test_few_splits_claim_nothing(outcome):
+    assert outcome[0].verdict.answer == "too few"
+    text = sentence(outcome[0])
+    assert text.startswith("1 split of this table can't tell whether encodings help: at least 3")
+
+
+@pytest.mark.parametrize(
+    ("plain", "random", "words"),
+    [
+        ([4, 5, 4, 5], [3, 4, 3, 4], "encodings help: the rmse is 4.50\xa0% lower"),
+        ([4, 5, 4, 5], [3, -4, 3, -4], "help, but not by their graph"),
+        ([4, -5, 4, -5], [3, 4, 3, 4], "no difference that can be told from noise"),
+        ([-4, -5, -4, -5], [3, 4, 3, 4], "do harm: the rmse is 4.50\xa0% higher"),
+    ],
+)
+def test_the_sentence_is_what_the_statistics_decided(outcome, plain, random, words):
+    verdict = judge_splits(np.array(plain, float), np.array(random, float), 1 / 3)
+    text = sentence(replace(outcome[0], verdict=verdict))
+    assert words in text and "4 splits" in text
+
+
+def test_gains_are_paired_by_split():
+    scores = pd.DataFrame(
+        [(s, n, v) for s in range(4) for n, v in ((PLAIN, 10 + s), (ENCODED, 9 + s), (RANDOM, 10))],
+        columns=["split", "learner", "test_score"],
+    )
+    verdict = judge(scores, "regression", 1 / 3)
+    expected = np.mean([100 / (10 + s) for s in range(4)])
+    assert verdict.plain.mean == pytest.approx(expected)
+    assert verdict.random.mean == pytest.approx(np.mean([10, 0, -10, -20]))
+
+
+@pytest.mark.parametrize(
+    ("values", "task"),
+    [
+        (["a", "b"], "classification"),
+        ([0, 1, 1], "classification"),
+        ([True, False], "classification"),
+        (list(range(21)), "regression"),
+        ([0.5, 1.0], "regression"),
+        (["1", "2", "?"], "classification"),
+    ],
+)
+def test_the_task_is_read_from_the_target(values, task):
+    assert guess_task(pd.Series(values)) == task
+
+
+def test_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(experiment, "LEAST_TUNING", float("inf"))
+    path = write_file(tmp_path, n=40)
+    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "1"]
+    done = runner.invoke(cli.app, [*arguments, "--ignore", "zip", "--categorical", "rooms"])
+    assert done.exit_code == 0, done.output
+    assert "40 rows, regression of 'price'" in done.output
+    lines = [line.split() for line in done.output.splitlines()]
+    assert ["rooms", "categorical"] in [line[:2] for line in lines]
+    assert "zip" not in [line[0] for line in lines if line]
+    assert "can't tell whether encodings help" in " ".join(done.output.split())
+    assert (tmp_path / "prices.tabpet.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "prise"], "has no column 'prise'. Did you mean 'price'?"),
+        (["--target", "price", "--ignore", "tow"], "has no column 'tow'. Did you mean 'town'?"),
+        (["--target", "town", "--task", "regression"], "the task is regression, but the target"),
+        (["--target", "price", "--size", "big"], "--size is 'big'; allowed are small and paper"),
+    ],
+)
+def test_wrong_options_are_named(tmp_path, options, message):
+    done = runner.invoke(cli.app, ["try", str(write_file(tmp_path)), *options])
+    assert isinstance(done.exception, TabpetError) and message in str(done.exception)
