@@ -27,7 +27,6 @@ from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
 from tabpet.workflow import export_environment, export_run
 
-
 try:
     settings = load_settings(config)
     config_files = workflow.overwrite_configfiles or [ROOT / "config.yaml"]
@@ -166,24 +165,23 @@ def trained_alphas(wildcards):
 
 def training_memory(wildcards, attempt):
     """Memory in MB, by the model's settings and the table's width."""
-    return training_megabytes(
-        settings,
+    row, model, encoding = (
         catalog[wildcards.dataset],
         wildcards.model,
         wildcards.encoding,
-        attempt,
     )
+    return capped("mem_mb", training_megabytes(settings, row, model, encoding, attempt))
 
 
 def training_runtime(wildcards, attempt):
     """Minutes, by the time limit or the table's rows."""
     row, cells = catalog[wildcards.dataset], cells_of_job(wildcards)
-    return training_minutes(settings, row, cells, attempt)
+    return capped("runtime", training_minutes(settings, row, cells, attempt))
 
 
 def tuning_runtime(wildcards, attempt):
     """Minutes of all searches of a job."""
-    return tuning_minutes(settings, cells_of_job(wildcards), attempt)
+    return capped("runtime", tuning_minutes(settings, cells_of_job(wildcards), attempt))
 
 
 def cells_of_job(wildcards):
@@ -255,6 +253,17 @@ def analysis_targets():
     ]
 
 
-def scaled(base, factor=2):
-    """A resource that grows each time a job is tried again."""
-    return lambda wildcards, attempt: base * factor ** (attempt - 1)
+def scaled(base):
+    """Memory in MB that doubles each time a job is tried again, up to the limit."""
+    return lambda wildcards, attempt: capped("mem_mb", base * 2 ** (attempt - 1))
+
+
+def scaled_minutes(base):
+    """The same of its time."""
+    return lambda wildcards, attempt: capped("runtime", base * 2 ** (attempt - 1))
+
+
+def capped(resource, value):
+    """What a job asks for, and not more than the limit of the site."""
+    limit = getattr(settings.limits, resource)
+    return value if limit is None else min(value, limit)

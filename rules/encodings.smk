@@ -20,7 +20,7 @@ rule encode_positions:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     params:
         encoding=settings.encoding.model_dump(mode="json"),
     message:

@@ -22,7 +22,7 @@ rule estimate_instant_graphs:
     threads: 1
     resources:
         mem_mb=scaled(4000),
-        runtime=scaled(20),
+        runtime=scaled_minutes(20),
         attempt=this_attempt,
     params:
         nodes=settings.nodes.model_dump(mode="json"),
@@ -55,7 +55,7 @@ rule estimate_graph:
     threads: 1
     resources:
         mem_mb=scaled(4000),
-        runtime=scaled(int(settings.graph_seconds / 60) + 10),
+        runtime=scaled_minutes(int(settings.graph_seconds / 60) + 10),
         attempt=this_attempt,
     params:
         nodes=settings.nodes.model_dump(mode="json"),
@@ -81,7 +81,7 @@ rule tabulate_graphs:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(5),
+        runtime=scaled_minutes(5),
     message:
         "write the table of graphs"
     script:

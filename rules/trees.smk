@@ -80,7 +80,7 @@ if settings.references:
         threads: 1
         resources:
             mem_mb=scaled(4000),
-            runtime=scaled(120),
+            runtime=scaled_minutes(120),
             gpu=int(settings.trees.device == "cuda"),
             attempt=this_attempt,
         params:

@@ -14,7 +14,7 @@ from tabpet.settings.by_key import GraphKey, LearnerKey, ModelKey, ReferenceKey
 from tabpet.settings.data import FetchSettings, PrepareSettings
 from tabpet.settings.encoding import EncodingSettings
 from tabpet.settings.graphs import MethodSettings, NodeSettings
-from tabpet.settings.training import ModelSettings, TrainingSettings
+from tabpet.settings.training import LimitSettings, ModelSettings, TrainingSettings
 from tabpet.settings.trees import TreeSettings
 
 
@@ -106,6 +106,7 @@ class Settings(Section):
         description="Seeds of a transformer's cell or of a tree search run one after the other in "
         "one job while all of them together take at most this long by estimate, on one core.",
     )
+    limits: LimitSettings = Field(LimitSettings(), description="What one job may ask for.")
     analysis: AnalysisSettings = Field(
         AnalysisSettings(), description="How runs become conclusions."
     )

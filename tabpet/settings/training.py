@@ -13,6 +13,13 @@ class ModelSettings(settings_by_key(MODELS)):  # type: ignore[misc]
     """Architecture of the transformers."""
 
 
+class LimitSettings(Section):
+    """What one job may ask for; profiles set it, since a scheduler refuses a request beyond it."""
+
+    mem_mb: int | None = Field(None, ge=100, description="Most memory of a job in MB.")
+    runtime: int | None = Field(None, ge=1, description="Most minutes of a job.")
+
+
 class TrainingSettings(Section):
     """How a transformer is trained (paper, appendix E and F.2)."""
 

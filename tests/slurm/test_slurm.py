@@ -180,7 +180,11 @@ def check_extension(run: Run, finished: dict[Path, int]) -> None:
         bundle_minutes=1,
     )
     run.comments = set()
-    too_little = ("train_transformer:mem_mb=10", "train_transformer_seed:runtime=1")
+    # On the command line they take the place of all in the profile.
+    partitions = (
+        f"{rule}:slurm_partition=gpu" for rule in ("train_transformer", "train_transformer_seed")
+    )
+    too_little = ("train_transformer:mem_mb=10", "train_transformer_seed:runtime=1", *partitions)
     text = run.finish(run.start("--retries", "1", "--set-resources", *too_little))
     assert not [comment for comment in run.comments if "demo-wine" in comment]
     assert {path: one for path, one in written(run.runs()).items() if path in finished} == finished
