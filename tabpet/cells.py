@@ -34,16 +34,12 @@ class Attempt:
 
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+_BACKUPS = Path(".snakemake/backups")  # of outputs that are declared with `update`
 # What a process does to itself and would do again; any other signal came from outside.
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 Work = Callable[[Cell, Attempt], None]
 # Writes the row of a cell that could not: its status and the reason.
 Lost = Callable[[Cell, Status, str], None]
-
-
-def cell_files(snakemake: Any) -> list[Cell]:
-    """The cells whose run files a job makes."""
-    return [Cell.parse(path) for path in _several(snakemake.output.run)]
 
 
 def cells_to_do(
@@ -54,22 +50,27 @@ def cells_to_do(
     Snakemake leaves finished files to the job (`update`), so that a cell that is added, taken back
     or was interrupted is done alone. `settings` are those behind the results, by learner.
     """
-    files = zip(*(_several(group) for _, group in snakemake.output.items()), strict=True)
     return [
         cell
-        for cell, paths in zip(cell_files(snakemake), files, strict=True)
-        if not all(Path(path).is_file() for path in paths)
+        for cell, paths in _files(snakemake).items()
+        if not all(path.is_file() for path in paths)
         or not is_current(cell.run, make_provenance(settings[cell.model], cell.inputs), alphas)
     ]
 
 
-def _several(files: Any) -> list[str]:
-    return [files] if isinstance(files, str) else list(files)
+def _files(snakemake: Any) -> dict[Cell, tuple[Path, ...]]:
+    """The files that a job makes for each of its cells."""
+    groups = [[one] if isinstance(one, str) else list(one) for _, one in snakemake.output.items()]
+    cells = zip(*groups, strict=True)
+    return {Cell.parse(paths[0]): tuple(map(Path, paths)) for paths in cells}
 
 
 def run_cells(snakemake: Any, cells: Iterable[Cell], work: Work, lost: Lost) -> None:
     """Do some cells of a job, and end the process with an error if one is left to another try."""
-    logs = dict(zip(cell_files(snakemake), snakemake.log, strict=True))
+    cells, files = list(cells), _files(snakemake)
+    logs = dict(zip(files, snakemake.log, strict=True))
+    for cell in cells:
+        _remove_old(files[cell])
     tries = retries_left(snakemake.resources.attempt)
     minutes = scheduled_minutes(snakemake.resources.runtime)
     attempt = Attempt(tries, Interrupt(minutes, last_try=not tries))
@@ -94,6 +95,16 @@ def run_cells(snakemake: Any, cells: Iterable[Cell], work: Work, lost: Lost) -> 
                 unfinished = True
     if unfinished:
         sys.exit(INTERRUPTED if attempt.interrupt.requested else 1)
+
+
+def _remove_old(paths: Iterable[Path]) -> None:
+    """Remove results that are to be made anew, and the copies that Snakemake keeps of them.
+
+    If the job fails, it would bring these back and note them as made with the new settings.
+    """
+    for path in paths:
+        for old in (path, _BACKUPS / path):
+            old.unlink(missing_ok=True)
 
 
 def _run_apart(

@@ -83,6 +83,22 @@ def training_process(workflow) -> int:
     return max(found)
 
 
+def test_after_a_failure_results_of_earlier_settings_do_not_pass_for_new_ones(workflow):
+    workflow.configure(**{**LONG, "training": {"max_epochs": 2}})
+    assert workflow.run(*SPEARMAN[:2]).code == 0
+    workflow.configure(**LONG)
+    with start(workflow, *SPEARMAN[:2], "--retries", "0") as process:
+        wait_until(lambda: has_begun(log_of(workflow, 1)))
+        os.kill(training_process(workflow), signal.SIGKILL)
+        process.wait(timeout=240)
+    assert process.returncode != 0
+    assert not (workflow.folder / SPEARMAN[0]).exists()
+    second = workflow.run(*SPEARMAN[:2])
+    assert second.code == 0, second.text
+    for path in SPEARMAN[:2]:
+        assert set(read_runs(workflow.folder / path)["epochs"]) == {150}
+
+
 def test_a_killed_cell_leaves_the_files_of_its_siblings(workflow):
     workflow.configure(**LONG)
     with start(workflow, *SPEARMAN[:2], "--retries", "0") as process:
