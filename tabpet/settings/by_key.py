@@ -59,7 +59,7 @@ class SettingsByKey(Section):
 
     def of(self, key: str) -> Any:
         """The settings of an entry: its defaults, unless the config has others."""
-        given = getattr(self, key, None)
+        given = dict(self).get(key)
         return self.kind.find(key).settings() if given is None else given
 
     @model_validator(mode="after")

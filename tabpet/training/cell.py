@@ -83,7 +83,7 @@ def run_cell(
         status="error",
         reason="not trained",
         device=device_name(device, cell.training.device),
-        versions=used_versions("torch", "numpy"),
+        versions=used_versions("torch", "numpy", *MODELS.find(cell.model).needs),
         provenance=provenance,
     )
     watch = _Watch(
