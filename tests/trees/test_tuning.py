@@ -11,9 +11,12 @@ from tabpet import registry
 from tabpet.clock import Clock
 from tabpet.errors import TabpetError
 from tabpet.interrupt import Interrupt, Interrupted
+from tabpet.plan import Cell
+from tabpet.runs import stored_runs
 from tabpet.settings import TreeSettings
 from tabpet.trees import tuning
 from tabpet.trees.fitting import Fit, build_fitter
+from tabpet.trees.jobs import TreeJob
 from tabpet.trees.journal import forget_failed_trials, open_journal
 from tabpet.trees.table import Table
 from tabpet.trees.tuning import make_key, tune_trees
@@ -439,3 +442,15 @@ def test_a_search_whose_last_try_ends_is_a_row_with_what_it_has(tmp_path, monkey
     assert (run.status, len(trials)) == ("timeout", 3)
     reason = "the 1 min that the job had asked for were over after 3 of 13 trials"
     assert run.reason == reason and run.test_score is not None
+
+
+@pytest.mark.parametrize("encoding", ["tuned", "default"])
+def test_a_cell_that_is_gone_has_its_row(tmp_path, monkeypatch, encoding):
+    monkeypatch.chdir(tmp_path)
+    split, cell = classes(100), Cell("toy", 42, "xgboost", encoding, 1)
+    split.save(cell.inputs["split"], cell.inputs["split info"])
+    job = TreeJob({"xgboost": TreeSettings().experiment_fields()}, threads=1)
+    (job.lose_search if encoding == "tuned" else job.lose)(cell, "timeout", "not begun")
+    [run] = stored_runs(cell.run)
+    assert (run.status, run.reason, run.encoding) == ("timeout", "not begun", encoding)
+    assert cell.trials.is_file() == (encoding == "tuned")
