@@ -5,7 +5,7 @@ READY := .venv/.ready
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint requirements.lock
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test reference lint docs clean
+.PHONY: demo test test-slurm reference lint docs clean
 
 demo: $(READY)
 	snakemake --profile profiles/local
@@ -13,6 +13,9 @@ demo: $(READY)
 
 test: $(READY)
 	pytest -n 2
+
+test-slurm: $(READY) # on a throw-away Slurm on this machine, which is installed if it is missing
+	tests/slurm/run
 
 # The project's own evidence, docs/reference.md: hours, at low priority; killed, it goes on from there.
 reference: $(READY)

@@ -17,7 +17,11 @@ onstart:
     # On one machine cores are the limit; that of starts per second only costs one of them.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
-    export_retries(workflow.execution_settings.retries)
+    export_run(
+        workflow.execution_settings.retries,
+        local=workflow.local_exec,
+        jobs_per_gpu=settings.training.jobs_per_gpu,
+    )
 
 
 onsuccess:
@@ -26,6 +30,29 @@ onsuccess:
 
 onerror:
     say_how_it_ended()
+
+
+# Where snakemake runs: downloads, since nodes of a cluster often have no network, and what takes
+# seconds.
+localrules:
+    fetch_dataset,
+    tabulate_datasets,
+    tabulate_graphs,
+    collect_dataset,
+    collect_scores,
+    tabulate_results,
+    plot_results,
+    write_page,
+    collect_partial,
+    tabulate_partial,
+    plot_partial,
+    write_partial_page,
+    collect_study_dataset,
+    collect_study_scores,
+    collect_ranks,
+    recover_edges,
+    synthetic_study,
+    effective_rank_study,
 
 
 include: "rules/common.smk"

@@ -15,7 +15,7 @@ rule collect_dataset:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     params:
         settings=lambda wildcards: collected_settings([wildcards.dataset]),
         rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
@@ -39,7 +39,7 @@ rule collect_scores:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     message:
         "collect the scores of all datasets"
     script:
@@ -71,7 +71,7 @@ rule tabulate_results:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(20),
+        runtime=scaled_minutes(20),
     params:
         analysis=settings.analysis.model_dump(mode="json"),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
@@ -96,7 +96,7 @@ rule collect_partial:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     params:
         runs=[path for dataset in datasets for path in run_files(dataset)],
         # So that whatever is new, made again or failed in another way is collected.
@@ -151,7 +151,7 @@ rule plot_results:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(20),
+        runtime=scaled_minutes(20),
     params:
         analysis=settings.analysis.model_dump(
             mode="json", include={"main_encoding", "level", "bootstrap"}
@@ -186,11 +186,12 @@ rule write_page:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(20),
+        runtime=scaled_minutes(20),
     params:
         # Shown on the page; how tables were fetched is no part of the experiment.
         settings=settings.model_dump(
-            mode="json", exclude={"fetch", "catalogs", "studies"}
+            mode="json",
+            exclude={"fetch", "catalogs", "studies", "limits", "bundle_minutes"},
         ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
         # No inputs: a page must not be a reason to train for a study again.

@@ -1,4 +1,5 @@
 # Settings, catalog and targets: everything that more than one rule file needs.
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, figure_files
 from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
+from tabpet.costs import small_tables
 from tabpet.errors import TabpetError
 from tabpet.names import EncodingName
 from tabpet.places import find_mirror, find_sheets
@@ -19,12 +21,12 @@ from tabpet.plan import (
     planned_cells,
     run_settings,
 )
-from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS
-from tabpet.resources import training_megabytes, training_minutes
+from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
+from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
 from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
 from tabpet.studies import STUDIES, generated_tables, study_run
-from tabpet.workflow import export_environment, export_retries
+from tabpet.workflow import export_environment, export_run
 
 try:
     settings = load_settings(config)
@@ -47,8 +49,19 @@ wildcard_constraints:
     model="|".join(MODELS.entries),
     encoding=f"({'|'.join(GRAPHS.entries)})(-({'|'.join(CONTROLS)}))?",
     learner="|".join(LEARNERS.entries),
-    reference="|".join(LEARNERS.entries),
     seed=r"\d+",
+
+
+# Graphs that take a moment: tabpet's own, and those of other packages that the config names. Not the
+# true one, which few tables have and which needs the card.
+INSTANT_GRAPHS = [
+    key
+    for key, graph in GRAPHS.entries.items()
+    if graph.cost == "instant"
+    and (key in GRAPHS.own or key in settings.graphs)
+    and key != "true"
+]
+SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS)
 
 
 def source_file(wildcards):
@@ -84,9 +97,15 @@ def graph_files(stage, extension):
     )
 
 
-def method_settings(wildcards):
+def instant_files(stage, extension):
+    """A file of every graph that takes a moment, wanted or not."""
+    pattern = f"results/{stage}/{{dataset}}/split{{split}}/{{graph}}.{extension}"
+    return expand(pattern, graph=INSTANT_GRAPHS, allow_missing=True)
+
+
+def method_settings(dataset, graph):
     """The settings of one estimator on one dataset."""
-    return graph_settings(settings, catalog[wildcards.dataset], wildcards.graph)
+    return graph_settings(settings, catalog[dataset], graph)
 
 
 def encoding_file(extension):
@@ -107,37 +126,75 @@ def settings_behind(dataset, model, encoding):
     return run_settings(settings, catalog[dataset], model, encoding)
 
 
+def rows_of(names):
+    """Catalog rows of some datasets."""
+    return [catalog[name] for name in names]
+
+
+def transformer_cells():
+    """Every transformer with each of its encodings."""
+    return [
+        (model, encoding)
+        for model in settings.models
+        for encoding in settings.encodings_of(model)
+    ]
+
+
+def seed_files(pattern):
+    """A file for every seed."""
+    return expand(pattern, seed=settings.seeds, allow_missing=True)
+
+
+def reference_files(pattern):
+    """A file for every reference and every seed that runs on a split."""
+    files = expand(pattern, reference=settings.references, allow_missing=True)
+    paired = settings.seeds_of_splits == "paired"
+    return files if paired else [path for one in files for path in seed_files(one)]
+
+
+def one_of(names):
+    """A wildcard constraint for some datasets."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
 def trained_alphas(wildcards):
-    """The alphas of a cell: those of the config, and what its run file has with these settings.
+    """The alphas of a job: those of the config, and what its run files have with these settings.
 
     So one that is taken out of the config is no reason to train, and one that is added is.
     """
-    cell = Cell(
-        wildcards.dataset,
-        int(wildcards.split),
-        wildcards.model,
-        wildcards.encoding,
-        int(wildcards.seed),
-    )
-    made_with = settings_behind(cell.dataset, cell.model, cell.encoding)
-    wanted = member_alphas(cell.encoding, settings.alphas)
-    return sorted({*wanted, *recorded_alphas(cell.run, made_with)})
+    dataset, model, encoding = wildcards.dataset, wildcards.model, wildcards.encoding
+    made_with = settings_behind(dataset, model, encoding)
+    alphas = {*member_alphas(encoding, settings.alphas)}
+    for seed in [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds:
+        cell = Cell(dataset, int(wildcards.split), model, encoding, int(seed))
+        alphas |= recorded_alphas(cell.run, made_with)
+    return sorted(alphas)
 
 
 def training_memory(wildcards, attempt):
     """Memory in MB, by the model's settings and the table's width."""
-    return training_megabytes(
-        settings,
+    row, model, encoding = (
         catalog[wildcards.dataset],
         wildcards.model,
         wildcards.encoding,
-        attempt,
     )
+    return capped("mem_mb", training_megabytes(settings, row, model, encoding, attempt))
 
 
 def training_runtime(wildcards, attempt):
     """Minutes, by the time limit or the table's rows."""
-    return training_minutes(settings, catalog[wildcards.dataset], attempt)
+    row, cells = catalog[wildcards.dataset], cells_of_job(wildcards)
+    return capped("runtime", training_minutes(settings, row, cells, attempt))
+
+
+def tuning_runtime(wildcards, attempt):
+    """Minutes of all searches of a job."""
+    return capped("runtime", tuning_minutes(settings, cells_of_job(wildcards), attempt))
+
+
+def cells_of_job(wildcards):
+    """How many seeds a job does one after the other."""
+    return 1 if "seed" in wildcards.keys() else len(settings.seeds)
 
 
 def this_attempt(wildcards, attempt):
@@ -216,6 +273,17 @@ def analysis_targets():
     ]
 
 
-def scaled(base, factor=2):
-    """A resource that grows each time a job is tried again."""
-    return lambda wildcards, attempt: base * factor ** (attempt - 1)
+def scaled(base):
+    """Memory in MB that doubles each time a job is tried again, up to the limit."""
+    return lambda wildcards, attempt: capped("mem_mb", base * 2 ** (attempt - 1))
+
+
+def scaled_minutes(base):
+    """The same of its time."""
+    return lambda wildcards, attempt: capped("runtime", base * 2 ** (attempt - 1))
+
+
+def capped(resource, value):
+    """What a job asks for, and not more than the limit of the site."""
+    limit = getattr(settings.limits, resource)
+    return value if limit is None else min(value, limit)

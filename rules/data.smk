@@ -17,7 +17,7 @@ rule fetch_dataset:
     resources:
         network=lambda wildcards: int(catalog[wildcards.dataset].source == "openml"),
         mem_mb=scaled(2000),
-        runtime=scaled(15),
+        runtime=scaled_minutes(15),
     params:
         row=lambda wildcards: catalog[wildcards.dataset].fetch_fields(),
     message:
@@ -42,7 +42,7 @@ rule prepare_split:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(15),
+        runtime=scaled_minutes(15),
     params:
         prepare=settings.prepare.model_dump(mode="json"),
     message:
@@ -66,7 +66,7 @@ rule tabulate_datasets:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(5),
+        runtime=scaled_minutes(5),
     message:
         "write the table of datasets"
     script:

@@ -13,12 +13,14 @@ rule encode_positions:
         "results/logs/encode_positions/{dataset}-split{split}-{graph}.log",
     benchmark:
         "results/benchmarks/encode_positions/{dataset}-split{split}-{graph}.tsv"
+    wildcard_constraints:
+        graph=SLOW_GRAPH,
     conda:
         "../envs/tabpet.yaml"
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     params:
         encoding=settings.encoding.model_dump(mode="json"),
     message:

@@ -1,4 +1,40 @@
-# From a prepared split to a graph over its features.
+# From a prepared split to graphs over its features.
+
+
+# Those that take a moment, with their encodings: all there are, so that one more in the config
+# finds its files there and leaves those of the others alone.
+rule estimate_instant_graphs:
+    input:
+        table="results/data/{dataset}/split{split}.parquet",
+        info="results/data/{dataset}/split{split}.json",
+    output:
+        edges=instant_files("graphs", "parquet"),
+        graph_info=instant_files("graphs", "json"),
+        table=instant_files("encodings", "parquet"),
+        info=instant_files("encodings", "json"),
+        figure=instant_files("figures/graphs", "svg"),
+    log:
+        "results/logs/estimate_instant_graphs/{dataset}-split{split}.log",
+    benchmark:
+        "results/benchmarks/estimate_instant_graphs/{dataset}-split{split}.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(4000),
+        runtime=scaled_minutes(20),
+        attempt=this_attempt,
+    params:
+        nodes=settings.nodes.model_dump(mode="json"),
+        methods=lambda wildcards: {
+            graph: method_settings(wildcards.dataset, graph)
+            for graph in INSTANT_GRAPHS
+        },
+        encoding=settings.encoding.model_dump(mode="json"),
+    message:
+        "estimate and encode the instant graphs of {wildcards.dataset}, split {wildcards.split}"
+    script:
+        "../workflow_scripts/estimate_instant_graphs.py"
 
 
 rule estimate_graph:
@@ -18,16 +54,18 @@ rule estimate_graph:
         "results/logs/estimate_graph/{dataset}-split{split}-{graph}.log",
     benchmark:
         "results/benchmarks/estimate_graph/{dataset}-split{split}-{graph}.tsv"
+    wildcard_constraints:
+        graph=SLOW_GRAPH,
     conda:
         "../envs/tabpet.yaml"
     threads: 1
     resources:
         mem_mb=scaled(4000),
-        runtime=scaled(int(settings.graph_seconds / 60) + 10),
+        runtime=scaled_minutes(int(settings.graph_seconds / 60) + 10),
         attempt=this_attempt,
     params:
         nodes=settings.nodes.model_dump(mode="json"),
-        method=method_settings,
+        method=lambda wildcards: method_settings(wildcards.dataset, wildcards.graph),
     message:
         "estimate the {wildcards.graph} graph of {wildcards.dataset}, split {wildcards.split}"
     script:
@@ -49,7 +87,7 @@ rule tabulate_graphs:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(5),
+        runtime=scaled_minutes(5),
     message:
         "write the table of graphs"
     script:

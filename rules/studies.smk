@@ -68,28 +68,42 @@ def study_alphas(wildcards):
     return sorted({*wanted, *recorded_alphas(run, study_run_settings(wildcards))})
 
 
-use rule train_transformer as train_study with:
+def study_memory(wildcards, attempt):
+    """Memory of a study's job in MB."""
+    row, run = catalog[wildcards.dataset], study_settings(wildcards.study)
+    megabytes = training_megabytes(
+        run, row, wildcards.model, wildcards.encoding, attempt
+    )
+    return capped("mem_mb", megabytes)
+
+
+def study_runtime(wildcards, attempt):
+    """Minutes of a study's job."""
+    row, run = catalog[wildcards.dataset], study_settings(wildcards.study)
+    return capped("runtime", training_minutes(run, row, attempt=attempt))
+
+
+STUDY_RUN = (
+    "results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}"
+)
+
+
+use rule train_transformer_seed as train_study with:
     output:
-        run="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet",
-        curves="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.curves.parquet",
-        predictions="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.predictions.parquet",
-        ranks="results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.ranks.parquet",
+        run=update(f"{STUDY_RUN}.parquet"),
+        curves=update(f"{STUDY_RUN}.curves.parquet"),
+        predictions=update(f"{STUDY_RUN}.predictions.parquet"),
+        ranks=update(f"{STUDY_RUN}.ranks.parquet"),
     log:
         "results/logs/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.log",
     benchmark:
         "results/benchmarks/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.tsv"
+    wildcard_constraints:
+        dataset=one_of(catalog),
     resources:
-        gpu=1,
-        mem_mb=lambda wildcards, attempt: training_megabytes(
-            study_settings(wildcards.study),
-            catalog[wildcards.dataset],
-            wildcards.model,
-            wildcards.encoding,
-            attempt,
-        ),
-        runtime=lambda wildcards, attempt: training_minutes(
-            study_settings(wildcards.study), catalog[wildcards.dataset], attempt
-        ),
+        gpu=int(settings.training.device != "cpu"),
+        mem_mb=study_memory,
+        runtime=study_runtime,
         attempt=this_attempt,
     params:
         settings=study_run_settings,
@@ -153,7 +167,7 @@ rule collect_ranks:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     message:
         "study {wildcards.study}: collect the effective ranks"
     script:
@@ -177,7 +191,7 @@ rule recover_edges:
     threads: 1
     resources:
         mem_mb=scaled(1000),
-        runtime=scaled(10),
+        runtime=scaled_minutes(10),
     message:
         "study {wildcards.study}: compare the edges of graphs with the true ones"
     script:
@@ -202,7 +216,7 @@ rule synthetic_study:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(20),
+        runtime=scaled_minutes(20),
     message:
         "write what the synthetic study found"
     script:
@@ -226,7 +240,7 @@ rule effective_rank_study:
     threads: 1
     resources:
         mem_mb=scaled(2000),
-        runtime=scaled(20),
+        runtime=scaled_minutes(20),
     message:
         "write what the effective-rank study found"
     script:

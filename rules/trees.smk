@@ -1,4 +1,12 @@
 # From a prepared split to tuned tree learners and plain references.
+TUNED_RUN = "results/runs/{dataset}/split{split}/{learner}/tuned/seed{seed}"
+TUNING_LOG = "results/logs/tune_trees/{dataset}-split{split}-{learner}-seed{seed}.log"
+TUNED_TOGETHER = small_tables(
+    settings, rows_of(datasets), [(learner, TUNED) for learner in settings.learners]
+)
+
+# All, so that one more or less in the config is no other param.
+KNOWN_REFERENCES = {*LEARNERS.own, *settings.references}
 
 
 rule tune_trees:
@@ -6,53 +14,80 @@ rule tune_trees:
         table="results/data/{dataset}/split{split}.parquet",
         info="results/data/{dataset}/split{split}.json",
     output:
-        run="results/runs/{dataset}/split{split}/{learner}/tuned/seed{seed}.parquet",
-        trials="results/runs/{dataset}/split{split}/{learner}/tuned/seed{seed}.trials.parquet",
+        run=update(seed_files(f"{TUNED_RUN}.parquet")),
+        trials=update(seed_files(f"{TUNED_RUN}.trials.parquet")),
     log:
-        "results/logs/tune_trees/{dataset}-split{split}-{learner}-seed{seed}.log",
+        seed_files(TUNING_LOG),
     benchmark:
-        "results/benchmarks/tune_trees/{dataset}-split{split}-{learner}-seed{seed}.tsv"
+        "results/benchmarks/tune_trees/{dataset}-split{split}-{learner}.tsv"
+    wildcard_constraints:
+        dataset=one_of(TUNED_TOGETHER),
     conda:
         "../envs/tabpet.yaml"
     threads: 1
     resources:
         mem_mb=scaled(4000),
-        runtime=scaled(int((settings.trees.max_seconds or 43200) / 60) + 15),
+        runtime=tuning_runtime,
         gpu=int(settings.trees.device == "cuda"),
         attempt=this_attempt,
     params:
         settings=lambda wildcards: settings_behind(
-            wildcards.dataset, wildcards.learner, "tuned"
+            wildcards.dataset, wildcards.learner, TUNED
         ),
     message:
-        "tune {wildcards.learner} on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
+        "tune {wildcards.learner} on {wildcards.dataset}, split {wildcards.split}"
     script:
         "../workflow_scripts/tune_trees.py"
 
 
-rule fit_reference:
-    input:
-        table="results/data/{dataset}/split{split}.parquet",
-        info="results/data/{dataset}/split{split}.json",
+# A large table: each seed is a job.
+use rule tune_trees as tune_trees_seed with:
     output:
-        "results/runs/{dataset}/split{split}/{reference}/default/seed{seed}.parquet",
+        run=update(f"{TUNED_RUN}.parquet"),
+        trials=update(f"{TUNED_RUN}.trials.parquet"),
     log:
-        "results/logs/fit_reference/{dataset}-split{split}-{reference}-seed{seed}.log",
+        TUNING_LOG,
     benchmark:
-        "results/benchmarks/fit_reference/{dataset}-split{split}-{reference}-seed{seed}.tsv"
-    conda:
-        "../envs/tabpet.yaml"
-    threads: 1
-    resources:
-        mem_mb=scaled(4000),
-        runtime=scaled(60),
-        gpu=int(settings.trees.device == "cuda"),
-        attempt=this_attempt,
-    params:
-        settings=lambda wildcards: settings_behind(
-            wildcards.dataset, wildcards.reference, "default"
-        ),
+        "results/benchmarks/tune_trees/{dataset}-split{split}-{learner}-seed{seed}.tsv"
+    wildcard_constraints:
+        dataset=one_of(name for name in datasets if name not in TUNED_TOGETHER),
     message:
-        "fit {wildcards.reference} without tuning on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
-    script:
-        "../workflow_scripts/fit_reference.py"
+        "tune {wildcards.learner} on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
+
+
+if settings.references:
+
+    rule fit_references:
+        input:
+            table="results/data/{dataset}/split{split}.parquet",
+            info="results/data/{dataset}/split{split}.json",
+        output:
+            run=update(
+                reference_files(
+                    "results/runs/{dataset}/split{split}/{reference}/default/seed{seed}.parquet"
+                )
+            ),
+        log:
+            reference_files(
+                "results/logs/fit_references/{dataset}-split{split}-{reference}-seed{seed}.log"
+            ),
+        benchmark:
+            "results/benchmarks/fit_references/{dataset}-split{split}"
+            + ("-seed{seed}" if settings.seeds_of_splits == "paired" else "")
+            + ".tsv"
+        conda:
+            "../envs/tabpet.yaml"
+        threads: 1
+        resources:
+            mem_mb=scaled(4000),
+            runtime=scaled_minutes(120),
+            gpu=int(settings.trees.device == "cuda"),
+            attempt=this_attempt,
+        params:
+            settings={
+                name: settings.trees.used_by(name) for name in sorted(KNOWN_REFERENCES)
+            },
+        message:
+            "fit references without tuning on {wildcards.dataset}, split {wildcards.split}"
+        script:
+            "../workflow_scripts/fit_references.py"

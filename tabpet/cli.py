@@ -16,6 +16,7 @@ from tabpet.data.command import dataset
 from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
+from tabpet.forecast import plan
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
 from tabpet.places import find_mirror
 from tabpet.reference import reference
@@ -23,6 +24,7 @@ from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
 from tabpet.state import newer_runs
+from tabpet.status import status
 from tabpet.training.command import train
 from tabpet.trial.command import try_table
 
@@ -36,6 +38,8 @@ console = Console()
 app.command()(train)
 app.command()(retry)
 app.command()(encoding)
+app.command()(plan)
+app.command()(status)
 app.command()(reference)
 app.command("try")(try_table)
 app.add_typer(dataset, name="dataset")

@@ -1,8 +1,12 @@
 """Reading and writing files so that a killed job or a full disk never leaves half a file behind."""
 
 import contextlib
+import glob
 import hashlib
 import json
+import os
+import platform
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,14 +15,18 @@ import pandas as pd
 
 from tabpet.errors import TabpetError
 
+_OLD_SECONDS = 6 * 3600
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its place only when the block succeeds."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # One fixed name: what a killed job leaves behind is overwritten by the next one.
-    temporary = path.with_name(f".{path.name}.tmp")
+    # A name of its own: a job may outlive a killed snakemake, beside the one that repeats it.
+    temporary = path.with_name(f".{path.name}.{platform.node()}-{os.getpid()}.tmp")
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        _remove_if_old(left)
     try:
         yield temporary
         temporary.replace(path)
@@ -29,6 +37,13 @@ def replacing(path: Path) -> Iterator[Path]:
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_if_old(left: Path) -> None:
+    """Remove what a killed job left behind; nobody writes one file for hours."""
+    with contextlib.suppress(OSError):
+        if time.time() - left.stat().st_mtime > _OLD_SECONDS:
+            left.unlink()
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

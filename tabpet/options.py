@@ -15,7 +15,11 @@ DEFAULT_CONFIG = tuple(path for path in [ROOT / "config.yaml"] if path.is_file()
 _NO_CONFIG = {"datasets": ["@demo"]}
 ConfigFiles = Annotated[
     list[Path],
-    typer.Option("--config", help="Config file; given again, each is laid over those before it."),
+    typer.Option(
+        "--config",
+        "--configfile",
+        help="Config file; given again, each is laid over those before it.",
+    ),
 ]
 
 

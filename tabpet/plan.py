@@ -16,7 +16,7 @@ from tabpet.names import EncodingName
 from tabpet.registry import DEFAULT, GRAPHS, MODELS, TUNED
 from tabpet.settings import Settings
 
-RULES = {TUNED: "tune_trees", DEFAULT: "fit_reference"}
+RULES = {TUNED: "tune_trees", DEFAULT: "fit_references"}
 RUN_FILE = re.compile(
     r"(studies/(?P<study>[^/]+)/)?runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/"
     r"(?P<encoding>[^/]+)/seed(?P<seed>\d+)\.parquet$"
@@ -72,6 +72,11 @@ class Cell:
         return Path(f"{self._folder}/runs/{self._place}.parquet")
 
     @property
+    def trials(self) -> Path:
+        """The trials of a search, beside its run file."""
+        return self.run.with_suffix(".trials.parquet")
+
+    @property
     def journal(self) -> Path:
         """What an interrupted or extended job goes on from; no rule's output, so it stays."""
         if self.encoding == TUNED:
@@ -104,7 +109,10 @@ class Cell:
             ),
             self._stage("prepare_split", self.inputs["split info"]),
         ]
-        if self.graph is not None:
+        if self.graph is not None and GRAPHS.find(self.graph).cost == "instant":
+            encoded = self.inputs["encoding info"]
+            stages.append(self._stage("estimate_instant_graphs", encoded))
+        elif self.graph is not None:
             stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("encode_positions", encoded, self.graph))

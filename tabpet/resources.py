@@ -15,7 +15,7 @@ _GROUP_MB = 8000
 _SAFETY = 1.3
 # Weight, gradient, two moments of Adam, the best state so far, and the model that scores it.
 _BYTES_PER_PARAMETER = 6 * 4
-_UNKNOWN_FEATURES, _UNKNOWN_ROWS = 100, 10_000
+UNKNOWN_FEATURES, UNKNOWN_ROWS = 100, 10_000
 
 
 def training_megabytes(
@@ -23,7 +23,7 @@ def training_megabytes(
 ) -> int:
     """Memory of one training job; doubles when it is tried again."""
     entry = MODELS.find(model)
-    features = row.n_features or _UNKNOWN_FEATURES
+    features = row.n_features or UNKNOWN_FEATURES
     categorical = features if row.n_categorical is None else row.n_categorical
     batch = batch_size(row, model) or entry.batch_size(features)
     size = entry.size(settings.model_settings.of(model), features, categorical)
@@ -34,9 +34,21 @@ def training_megabytes(
     return int(_BASE_MB + group) * 2 ** (attempt - 1)
 
 
-def training_minutes(settings: Settings, row: CatalogRow, attempt: int = 1) -> int:
-    """The time limit if there is one, else up to a day by rows; doubles when tried again."""
-    minutes = 60 + min(row.n_rows or _UNKNOWN_ROWS, 50_000) / 50_000 * 1380
+def training_minutes(settings: Settings, row: CatalogRow, cells: int = 1, attempt: int = 1) -> int:
+    """The time limit if there is one, else up to a day by rows; doubles when tried again.
+
+    Cells that run one after the other in one job have the time of all.
+    """
+    minutes = 60 + min(row.n_rows or UNKNOWN_ROWS, 50_000) / 50_000 * 1380
+    if cells > 1:
+        minutes += settings.bundle_minutes
     if settings.training.max_seconds:
-        minutes = settings.training.max_seconds / 60 + 30
+        minutes = cells * settings.training.max_seconds / 60 + 30
     return int(minutes) * 2 ** (attempt - 1)
+
+
+def tuning_minutes(settings: Settings, cells: int = 1, attempt: int = 1) -> int:
+    """The same for searches, half a day without a limit."""
+    limit = settings.trees.max_seconds
+    minutes = cells * limit / 60 if limit else 720 + settings.bundle_minutes * (cells > 1)
+    return int(minutes + 15) * 2 ** (attempt - 1)

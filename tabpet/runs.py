@@ -128,6 +128,20 @@ def stored_runs(path: Path) -> list[Run]:
     return runs
 
 
+def is_current(
+    path: Path, provenance: Mapping[str, Any], alphas: Iterable[float | None] = (None,)
+) -> bool:
+    """Whether a run file has rows of these alphas that were made with just this provenance."""
+    import pyarrow.parquet as pq
+
+    try:
+        rows = pq.read_table(path, columns=["alpha", "provenance"], use_threads=False).to_pylist()
+    except (OSError, pa.ArrowInvalid):
+        return False
+    made = {row["alpha"] for row in rows if json.loads(row["provenance"] or "0") == provenance}
+    return set(alphas) <= made
+
+
 def make_provenance(settings: Mapping[str, Any], inputs: Mapping[str, Path]) -> dict[str, Any]:
     """What a run is made with: its settings, and a digest of every input that exists."""
     digests = {name: file_digest(path) for name, path in inputs.items() if Path(path).is_file()}

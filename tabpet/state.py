@@ -15,6 +15,7 @@ from tabpet.plan import Cell, Stage, planned_cells
 from tabpet.registry import DEFAULT
 from tabpet.settings import Settings
 
+_SAMPLE = 400  # run files that tell how long cells take
 _LINE = re.compile(r"^\d\d:\d\d:\d\d ([A-Z]+) ?(.*)$")
 # A file of every rule that makes one of many.
 _SUMMARIES = {
@@ -46,18 +47,18 @@ def find_failure(cell: Cell, folder: Path = Path()) -> Failure | None:
     for stage in cell.stages:
         if not (folder / stage.output).is_file():
             log = folder / stage.log
-            return Failure(stage, describe_log(log), log.is_file() and not _is_done(log))
+            return Failure(stage, describe_log(log), log.is_file() and not is_done(log))
     return None
 
 
-def _is_done(log: Path) -> bool:
+def is_done(log: Path) -> bool:
     """Whether a job came to its end, so that its result has been taken back since."""
     return log.read_text(encoding="utf-8", errors="replace").rstrip().endswith(" INFO done")
 
 
 def describe_log(log: Path) -> str:
     """How a job without a result ended, from its log."""
-    if not log.is_file() or _is_done(log):
+    if not log.is_file() or is_done(log):
         return "has not run"
     if error := last_error(log.read_text(encoding="utf-8", errors="replace")):
         return error
@@ -155,6 +156,49 @@ def recorded_alphas(path: Path, settings: Mapping[str, object]) -> set[float]:
         for row in rows
         if row["provenance"] and json.loads(row["provenance"])["settings"] == settings
     }
+
+
+def finished_seconds(
+    cells: Iterable[Cell], folder: Path = Path()
+) -> Iterator[tuple[Cell, float, str]]:
+    """Cells that ended well, with their seconds and the device: a sample where there are many."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    there = [cell for cell in cells if (folder / cell.run).is_file()]
+    for cell in there[:: 1 + len(there) // _SAMPLE]:
+        try:
+            columns = ["status", "seconds", "device"]
+            rows = pq.read_table(folder / cell.run, columns=columns, use_threads=False)
+        except (OSError, pa.ArrowInvalid):
+            continue
+        ended = rows.to_pylist()
+        if ended and all(row["status"] == "ok" for row in ended):
+            yield cell, max(row["seconds"] or 0.0 for row in ended), str(ended[0]["device"])
+
+
+def ended_badly(paths: Iterable[Path], folder: Path = Path()) -> Iterator[tuple[Path, str, str]]:
+    """Path, status and reason of the run files that have a row which is not ok."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def look(path: Path) -> tuple[str, str] | None:
+        try:
+            # One file after the other in each thread: what takes long is a file system's answer.
+            columns = ["status", "reason"]
+            rows = pq.read_table(folder / path, columns=columns, use_threads=False).to_pylist()
+        except (OSError, pa.ArrowInvalid) as error:
+            return "error", f"can't be read: {error}"
+        bad = [row for row in rows if row["status"] != "ok"]
+        return (bad[0]["status"], bad[0]["reason"]) if bad else None
+
+    listed = list(paths)
+    with ThreadPoolExecutor(8) as pool:
+        for path, found in zip(listed, pool.map(look, listed), strict=True):
+            if found:
+                yield path, *found
 
 
 def graph_statuses(

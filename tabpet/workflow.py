@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tabpet.errors import TabpetError
+from tabpet.gpus import export_slots
+from tabpet.interrupt import Interrupted
 from tabpet.section import Section
 from tabpet.settings import FetchSettings, Settings
 
-VARIABLE, RETRIES_VARIABLE = "TABPET_JOB", "TABPET_RETRIES"
+VARIABLE, RETRIES_VARIABLE, SCHEDULED_VARIABLE = "TABPET_JOB", "TABPET_RETRIES", "TABPET_SCHEDULED"
+INTERRUPTED = 75  # exit code of a job that was asked to end, sysexits.h's "try again"
 
 
 class JobSettings(Section):
@@ -28,6 +31,7 @@ class JobSettings(Section):
     checkpoint_seconds: float | None = None  # between two; None for no checkpoints
     graph_seconds: float | None = None
     training_seconds: float | None = None
+    device: str = "auto"
     tree_seconds: float | None = None
 
 
@@ -44,13 +48,21 @@ def export_environment(root: Path, settings: Settings) -> None:
         checkpoint_seconds=training.checkpoint_seconds if training.checkpoint else None,
         graph_seconds=settings.graph_seconds,
         training_seconds=training.max_seconds,
+        device=training.device,
         tree_seconds=settings.trees.max_seconds,
     ).model_dump_json()
 
 
-def export_retries(retries: int) -> None:
-    """Tell all jobs how often a failed one is tried again; only the first process knows it."""
+def export_run(retries: int, *, local: bool, jobs_per_gpu: int) -> None:
+    """Tell all jobs what only the first process knows.
+
+    That is how often a failed one is tried again, and who decides about time and GPUs: a scheduler,
+    or this machine.
+    """
     os.environ[RETRIES_VARIABLE] = str(retries)
+    os.environ[SCHEDULED_VARIABLE] = "" if local else "1"
+    if local:
+        export_slots(jobs_per_gpu)
 
 
 def exported_settings() -> JobSettings:
@@ -63,21 +75,36 @@ def retries_left(attempt: int) -> int:
     return max(0, int(os.environ.get(RETRIES_VARIABLE, "0")) - (attempt - 1))
 
 
+def scheduled_minutes(runtime: int) -> int | None:
+    """The minutes after which a job is ended, if there is a scheduler that does so."""
+    return runtime if os.environ.get(SCHEDULED_VARIABLE) else None
+
+
 @contextlib.contextmanager
 def run_job(snakemake: Any) -> Iterator[logging.Logger]:
     """Log to the job's log file; a TabpetError becomes its message and exit code 1."""
-    handler = logging.FileHandler(snakemake.log[0], mode="w", encoding="utf-8")
+    with logged(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0]) as logger:
+        yield logger
+
+
+@contextlib.contextmanager
+def logged(rule: str, what: object, log: str | Path) -> Iterator[logging.Logger]:
+    """Log to a file; what ends a job becomes its message there and the process's exit code."""
+    handler = logging.FileHandler(log, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
-    logger = logging.getLogger(f"tabpet.{snakemake.rule}")
-    logger.info("%s %s on %s", snakemake.rule, dict(snakemake.wildcards), platform.node())
+    logger = logging.getLogger(f"tabpet.{rule}")
+    logger.info("%s %s on %s", rule, what, platform.node())
     try:
         yield logger
         logger.info("done")
     except TabpetError as error:
         logger.error("%s", error)
         sys.exit(1)
+    except Interrupted:
+        logger.error("was asked to end: what there is is kept, and the next try goes on from it")
+        sys.exit(INTERRUPTED)
     except Exception:
         logger.error("unexpected error, please report it:\n%s", traceback.format_exc())
         raise

@@ -1,6 +1,7 @@
 """Files are written whole or not at all."""
 
 import errno
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -38,3 +39,16 @@ def test_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(TabpetError, match="No space left on device.*free some space"):
         write_parquet(pd.DataFrame({"a": [1]}), tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_writers_of_one_file_do_not_meet_and_old_leftovers_go(tmp_path):
+    path = tmp_path / "a.txt"
+    young, old = tmp_path / ".a.txt.other-1.tmp", tmp_path / ".a.txt.other-2.tmp"
+    for left in (young, old):
+        left.write_text("half of it")
+    os.utime(old, (1, 1))
+    with replacing(path) as temporary:
+        assert temporary not in (young, old)
+        temporary.write_text("whole")
+    assert path.read_text() == "whole"
+    assert young.exists() and not old.exists()

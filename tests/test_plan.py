@@ -29,8 +29,10 @@ def test_files_of_a_cell():
         "results/encodings/wine/split7/spearman.json",
     }
     assert [stage.rule for stage in cell.stages] == [
-        *("fetch_dataset", "prepare_split", "estimate_graph"),
-        *("encode_positions", "train_transformer"),
+        *("fetch_dataset", "prepare_split", "estimate_instant_graphs", "train_transformer"),
+    ]
+    assert [stage.rule for stage in Cell("wine", 7, "saint", "notears", 3).stages[2:4]] == [
+        *("estimate_graph", "encode_positions"),
     ]
     tree = Cell("wine", 7, "xgboost", "tuned", 3)
     assert tree.graph is None and set(tree.inputs) == {"split", "split info"}

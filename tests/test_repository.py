@@ -80,7 +80,7 @@ def make_commands(target: str) -> list[str]:
 
 def make_targets(text: str) -> list[str]:
     """The targets of `make ...` in a script or in the code of a document."""
-    return re.findall(r"(?:^|`)make ([a-z]+)", text, re.M)
+    return re.findall(r"(?:^|`)make ([a-z-]+)", text, re.M)
 
 
 def test_pre_commit_runs_the_commands_of_make_lint_with_the_projects_tools():
@@ -118,7 +118,7 @@ def test_github_runs_what_a_submission_must_pass_on_every_supported_python():
     script = ROOT / commands[0]
     assert commands == [".ci/run"]
     assert script.stat().st_mode & 0o100
-    assert make_targets(script.read_text()) == ["test", "lint"]
+    assert make_targets(script.read_text()) == ["test", "test-slurm", "lint"]
     pythons = job["strategy"]["matrix"]["python"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == f">={pythons[0]}"

@@ -3,7 +3,7 @@
 import pytest
 
 from tabpet.catalog import CatalogRow
-from tabpet.resources import training_megabytes, training_minutes
+from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
 from tabpet.settings import Settings
 
 NINE = [0.05, 0.1, 0.2, 0.5, 0.7, 1, 2, 5, 10]
@@ -62,6 +62,10 @@ def test_another_try_gets_twice_as_much():
     assert second == 2 * first
     row = CatalogRow(name="a", path="a.csv", target="y", task="regression", n_rows=25_000)
     settings = Settings(datasets=["a"])
-    assert [training_minutes(settings, row, attempt) for attempt in (1, 2)] == [750, 1500]
+    assert [training_minutes(settings, row, 1, attempt) for attempt in (1, 2)] == [750, 1500]
+    assert training_minutes(settings, row, cells=5) == 760
     limited = Settings.model_validate({"datasets": ["a"], "training": {"max_seconds": 600}})
-    assert training_minutes(limited, row) == 40
+    assert training_minutes(limited, row) == 40 and training_minutes(limited, row, cells=5) == 80
+    assert [tuning_minutes(settings, cells) for cells in (1, 5)] == [735, 745]
+    limited = Settings.model_validate({"datasets": ["a"], "trees": {"max_seconds": 600}})
+    assert tuning_minutes(limited, 5, attempt=2) == 130

@@ -8,22 +8,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.encodings import encode
-from tabpet.encodings.figure import plot_graph, save_svg
-from tabpet.files import read_json, write_json, write_parquet
+from tabpet.encodings.jobs import write_encoding
+from tabpet.files import read_json
 from tabpet.graphs.graph import Graph
 from tabpet.settings import EncodingSettings
 from tabpet.workflow import run_job
 
-with run_job(snakemake) as log:
-    edges = pd.read_parquet(snakemake.input.edges)
-    graph = Graph.from_edges(edges, read_json(snakemake.input.info))
-    settings = EncodingSettings.model_validate(snakemake.params.encoding)
-    encoding = encode(graph, **settings.model_dump())
-    log.info("k = %d, width %d", encoding.k, encoding.d_pe)
-    for note in encoding.notes:
-        log.warning("%s", note)
-    write_parquet(encoding.to_frame(), Path(snakemake.output.table))
-    write_json(encoding.to_metadata(), Path(snakemake.output.info))
-    figure = plot_graph(graph, encoding, snakemake.wildcards.dataset)
-    save_svg(figure, Path(snakemake.output.figure))
+with run_job(snakemake):
+    write_encoding(
+        Graph.from_edges(pd.read_parquet(snakemake.input.edges), read_json(snakemake.input.info)),
+        snakemake.wildcards.dataset,
+        EncodingSettings.model_validate(snakemake.params.encoding),
+        Path(snakemake.output.table),
+        Path(snakemake.output.info),
+        Path(snakemake.output.figure),
+    )

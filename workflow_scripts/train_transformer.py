@@ -1,59 +1,27 @@
-"""Train all alphas of one cell: a dataset, split, model, encoding and seed.
+"""Train the cells of one job: all alphas of a dataset, split, model and encoding, seed after seed.
 
-Reads: the prepared split, the encoding of a graph, and the journal if an earlier job left one: what
-it has with the same settings and inputs is not trained again. Writes: a run per alpha, the learning
-curves and the predictions of validation and test rows (without rows unless they are wanted), all as
-Parquet; with an output `ranks`, the effective ranks of the kept models' embeddings. The state of
-training is saved beside the runs while the job lasts, if the settings say so.
+Reads: the prepared split, the encoding of a graph, and what an earlier job left in the journal:
+what it has with the same settings and inputs is not trained again. Writes: a run per alpha, the
+learning curves and the predictions of validation and test rows (without rows unless they are
+wanted), all as Parquet; with an output `ranks`, the effective ranks of the kept models' embeddings.
+The state of training is saved in the journal when the job is asked to end.
 """
 
-from pathlib import Path
+from tabpet.cells import cells_to_do, run_cells
+from tabpet.gpus import gpu_slot
+from tabpet.workflow import exported_settings
 
-import torch
+settings, alphas = snakemake.params.settings, tuple(snakemake.params.alphas)
+if cells := cells_to_do(snakemake, {snakemake.wildcards.model: settings}, alphas):
+    with gpu_slot(wanted=bool(snakemake.resources.get("gpu"))):
+        from tabpet.training.job import TrainingJob  # torch: only where there is something to do
 
-from tabpet.data.prepare import Split
-from tabpet.registry import MODELS
-from tabpet.runs import make_provenance
-from tabpet.settings import TrainingSettings
-from tabpet.training.cell import TrainingCell, run_cell
-from tabpet.training.checkpoint import Checkpoint
-from tabpet.training.files import Journal, checkpoint_path, write_cell
-from tabpet.training.memory import keep_freed_memory
-from tabpet.workflow import exported_settings, retries_left, run_job
-
-with run_job(snakemake):
-    torch.set_num_threads(snakemake.threads)
-    keep_freed_memory()
-    names, params, resources = snakemake.wildcards, snakemake.params, snakemake.resources
-    job = exported_settings()
-    split = Split.load(Path(snakemake.input.table), Path(snakemake.input.info))
-    training = {**params.settings["training"], "max_seconds": job.training_seconds}
-    cell = TrainingCell(
-        names.dataset,
-        int(names.split),
-        names.model,
-        names.encoding,
-        int(names.seed),
-        names.get("study"),
-        alphas=tuple(params.alphas),
-        batch_size=params.settings["batch_size"],
-        model_settings=MODELS.find(names.model).settings.model_validate(params.settings["model"]),
-        training=TrainingSettings.model_validate(training),
-        ranks=snakemake.output.get("ranks") is not None,
-    )
-    run = Path(snakemake.output.run)
-    checkpoint = Checkpoint()
-    if job.checkpoint_seconds is not None:
-        checkpoint = Checkpoint(checkpoint_path(run), job.checkpoint_seconds)
-    result = run_cell(
-        cell,
-        split,
-        (Path(snakemake.input.encoding), Path(snakemake.input.encoding_info)),
-        checkpoint=checkpoint,
-        journal=Journal(cell.journal),
-        provenance=make_provenance(params.settings, cell.inputs),
-        memory_mb=resources.mem_mb,
-        retries_left=retries_left(resources.attempt),
-    )
-    write_cell(result, run)
-    checkpoint.delete_groups()
+        job = TrainingJob(
+            settings,
+            alphas,
+            exported_settings(),
+            snakemake.threads,
+            snakemake.resources.mem_mb,
+            ranks=snakemake.output.get("ranks") is not None,
+        )
+        run_cells(snakemake, cells, job.train, job.lose)

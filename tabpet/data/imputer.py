@@ -9,8 +9,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers the class)
-from sklearn.impute import IterativeImputer
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,10 @@ class Imputer:
     @classmethod
     def learn(cls, training: pd.DataFrame, seed: int) -> "Imputer":
         """Learn from training rows."""
+        # Readers of a split import this module, and few of them learn: scikit-learn takes a second.
+        from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (registers it)
+        from sklearn.impute import IterativeImputer
+
         fitted = IterativeImputer(random_state=seed).fit(training.astype("float64"))
         steps = fitted.imputation_sequence_
         d = training.shape[1]

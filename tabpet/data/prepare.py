@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel
-from sklearn.model_selection import train_test_split
 
 from tabpet.data.card import Card
 from tabpet.data.imputer import Imputer
@@ -228,6 +227,8 @@ def cut_rows(
     rows: np.ndarray, labels: np.ndarray | None, share: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take a share of the rows away, by class; a class with one row left is not cut."""
+    from sklearn.model_selection import train_test_split  # most readers of a split need it not
+
     if labels is None:
         strata, single = None, np.zeros(len(rows), dtype=bool)
     else:

@@ -11,13 +11,14 @@ from tabpet.settings.encoding import EncodingSettings
 from tabpet.settings.experiment import Settings
 from tabpet.settings.graphs import MethodSettings, NodeSettings
 from tabpet.settings.read import load_section, load_settings, overlay, read_settings
-from tabpet.settings.training import ModelSettings, TrainingSettings
+from tabpet.settings.training import LimitSettings, ModelSettings, TrainingSettings
 from tabpet.settings.trees import TreeSettings
 
 __all__ = [
     "AnalysisSettings",
     "EncodingSettings",
     "FetchSettings",
+    "LimitSettings",
     "MethodSettings",
     "ModelSettings",
     "NodeSettings",

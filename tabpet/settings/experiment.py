@@ -15,7 +15,7 @@ from tabpet.settings.data import FetchSettings, PrepareSettings
 from tabpet.settings.encoding import EncodingSettings
 from tabpet.settings.graphs import MethodSettings, NodeSettings
 from tabpet.settings.studies import StudiesSettings
-from tabpet.settings.training import ModelSettings, TrainingSettings
+from tabpet.settings.training import LimitSettings, ModelSettings, TrainingSettings
 from tabpet.settings.trees import TreeSettings
 
 
@@ -101,6 +101,13 @@ class Settings(Section):
         description="Plain references: untuned trees, and logistic or ridge regression.",
     )
     trees: TreeSettings = Field(TreeSettings(), description="How tree learners are tuned.")
+    bundle_minutes: float = Field(
+        10.0,
+        ge=0,
+        description="Seeds of a transformer's cell or of a tree search run one after the other in "
+        "one job while all of them together take at most this long by estimate, on one core.",
+    )
+    limits: LimitSettings = Field(LimitSettings(), description="What one job may ask for.")
     analysis: AnalysisSettings = Field(
         AnalysisSettings(), description="How runs become conclusions."
     )

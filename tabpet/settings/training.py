@@ -1,6 +1,6 @@
 """From encodings to trained transformers."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,8 +13,18 @@ class ModelSettings(settings_by_key(MODELS)):  # type: ignore[misc]
     """Architecture of the transformers."""
 
 
+class LimitSettings(Section):
+    """What one job may ask for; profiles set it, since a scheduler refuses a request beyond it."""
+
+    mem_mb: int | None = Field(None, ge=100, description="Most memory of a job in MB.")
+    runtime: int | None = Field(None, ge=1, description="Most minutes of a job.")
+
+
 class TrainingSettings(Section):
     """How a transformer is trained (paper, appendix E and F.2)."""
+
+    # What decides where and for how long training runs, and not what it gives.
+    ASIDE: ClassVar = ("checkpoint", "checkpoint_seconds", "max_seconds", "device", "jobs_per_gpu")
 
     learning_rate: float = Field(1e-4, gt=0, description="Learning rate of AdamW.")
     weight_decay: float = Field(1e-5, ge=0, description="Weight decay of AdamW.")
@@ -51,6 +61,14 @@ class TrainingSettings(Section):
     keep_predictions: bool = Field(
         False, description="Store the kept model's predictions of validation and test rows."
     )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="Where transformers are trained: on a GPU if torch sees one, on the CPU, or on "
+        "a GPU or not at all.",
+    )
+    jobs_per_gpu: int = Field(
+        1, ge=1, description="Training jobs that share a GPU of this machine at the same time."
+    )
     tf32: bool = Field(False, description="Allow TF32 products on CUDA devices.")
     deterministic: bool = Field(
         True, description="Refuse operations that give different results from run to run."
@@ -62,5 +80,4 @@ class TrainingSettings(Section):
         Saving the state of training changes no result, so it must not make one out of date; what
         a time limit cut short is labelled by itself.
         """
-        aside = {"checkpoint", "checkpoint_seconds", "max_seconds"}
-        return self.model_dump(mode="json", exclude=aside)
+        return self.model_dump(mode="json", exclude=set(self.ASIDE))

@@ -17,12 +17,13 @@ from tabpet.clock import Clock
 from tabpet.data.prepare import Split
 from tabpet.encodings import Encoding, load_encoding
 from tabpet.errors import TabpetError
+from tabpet.interrupt import Interrupt
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.layout import Layout
 from tabpet.names import EncodingName
 from tabpet.plan import Cell, member_alphas
 from tabpet.registry import MODELS
-from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
+from tabpet.runs import Run, Status, is_out_of_memory, is_transient, score, used_versions
 from tabpet.seeds import Stream, derive_seed
 from tabpet.settings import TrainingSettings
 from tabpet.theory import exp_entropy
@@ -36,7 +37,7 @@ from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
 logger = logging.getLogger(__name__)
 # Settings that change what is kept of a run, but not the run.
-_NO_EFFECT = {"max_seconds", "checkpoint", "checkpoint_seconds", "keep_predictions"}
+_NO_EFFECT = {*TrainingSettings.ASIDE, "keep_predictions"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +63,16 @@ def run_cell(
     provenance: dict[str, Any] | None = None,
     memory_mb: int | None = None,
     retries_left: int = 0,
+    interrupt: Interrupt | None = None,
 ) -> CellResult:
     """Train a cell; every alpha has its row, also when the cell could not even begin.
 
     Alphas that the journal has with the same provenance are not trained again. While there are
-    retries left, what another try may mend is raised and not made a row.
+    retries left, what another try may mend is raised and not made a row. A job that is asked to
+    end saves its checkpoint and raises `Interrupted`.
     """
     clock = Clock(cell.training.max_seconds)
-    device = device or choose_device()
+    device = device or choose_device(cell.training.device)
     journal = journal or Journal()
     alphas = member_alphas(cell.encoding, cell.alphas)
     row = Run(
@@ -81,12 +84,18 @@ def run_cell(
         task=split.info.task,
         status="error",
         reason="not trained",
-        device=device_name(device),
+        device=device_name(device, cell.training.device),
         versions=used_versions("torch", "numpy", *MODELS.find(cell.model).needs),
         provenance=provenance,
     )
-    watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
-    done = CellResult([], ranks=pd.DataFrame() if cell.ranks else None)
+    watch = _Watch(
+        clock,
+        progress or LogProgress(),
+        checkpoint or Checkpoint(),
+        interrupt or Interrupt(),
+        memory_mb,
+    )
+    done = _nothing(cell)
     try:
         encoding = load_encoding(EncodingName.parse(cell.encoding), cell.seed, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
@@ -119,12 +128,33 @@ def run_cell(
     return done
 
 
+def lost_cell(
+    cell: TrainingCell,
+    task: str,
+    journal: Journal,
+    provenance: dict[str, Any],
+    status: Status,
+    reason: str,
+) -> CellResult:
+    """The rows of a cell whose process is gone, or was never begun: what its journal has, and why
+    the rest is not there."""
+    alphas = member_alphas(cell.encoding, cell.alphas)
+    done = _nothing(cell).joined_with(journal.load(provenance)).of_alphas(alphas)
+    row = Run(**cell.identity, task=task, status=status, reason=reason, provenance=provenance)
+    return done.joined_with(_untrained(_missing(alphas, done), row))
+
+
 def describe_failure(error: Exception) -> dict[str, str]:
     """Status and reason of the rows of a cell that failed."""
     if isinstance(error, TabpetError):
         return {"status": "error", "reason": str(error)}
     status = "oom" if is_out_of_memory(error) else "error"
     return {"status": status, "reason": f"{type(error).__name__}: {error}"}
+
+
+def _nothing(cell: TrainingCell) -> CellResult:
+    """What a cell has before anything is trained."""
+    return CellResult([], ranks=pd.DataFrame() if cell.ranks else None)
 
 
 def _missing(alphas: Sequence[float], done: CellResult) -> tuple[float, ...]:
@@ -140,6 +170,7 @@ class _Watch:
     clock: Clock
     progress: Progress
     checkpoint: Checkpoint
+    interrupt: Interrupt
     memory_mb: int | None
 
 
@@ -190,6 +221,7 @@ def _train(
         clock=watch.clock,
         progress=watch.progress,
         measure_ranks=cell.ranks,
+        interrupt=watch.interrupt,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
     )
     # On a GPU it is the device's memory that counts, and torch knows how much that is.

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import math
 import pickle
 import time
 from collections.abc import Callable, Sequence
@@ -37,9 +38,14 @@ class Checkpoint:
     """The file of one group of members; without a path, nothing is saved."""
 
     path: Path | None = None
-    seconds: float = 60.0
+    seconds: float = 60.0  # between two; infinite: only when the job is asked to end
     fingerprint: str = ""  # of all that the result depends on
     _last: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether it is saved while all goes well."""
+        return math.isfinite(self.seconds)
 
     def of_group(self, alphas: Sequence[float]) -> "Checkpoint":
         """The checkpoint of members that train together."""
@@ -58,7 +64,9 @@ class Checkpoint:
             with replacing(self.path) as temporary:
                 torch.save(content, temporary)
         except (TabpetError, RuntimeError) as error:  # torch hides a full disk in the latter
-            logger.warning("%s can't be saved, training goes on without it: %s", self.path, error)
+            # Its text alone: the error holds on to the frames, and these to a step's memory.
+            text = str(error)
+            logger.warning("%s can't be saved, training goes on without it: %s", self.path, text)
         self._last = time.monotonic()
 
     def load(self, clock: Clock, device: torch.device) -> dict[str, Any] | None:

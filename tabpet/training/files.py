@@ -113,9 +113,9 @@ def ranks_path(run: Path) -> Path:
     return run.with_suffix(".ranks.parquet")
 
 
-def checkpoint_path(run: Path) -> Path:
-    """Where the state of a run's training is saved, under a name that no rule knows."""
-    return run.with_suffix(".checkpoint.pt")
+def checkpoint_path(journal: Path) -> Path:
+    """Where the state of a cell's training is saved: beside its journal, where it stays."""
+    return journal.with_suffix(".checkpoint.pt")
 
 
 @dataclass(frozen=True)

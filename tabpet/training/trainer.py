@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from tabpet.clock import Clock
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.models.context import Context
 from tabpet.models.members import MemberModel
 from tabpet.runs import Status, is_out_of_memory
@@ -25,6 +26,7 @@ from tabpet.seeds import derive_seed
 from tabpet.settings import TrainingSettings
 from tabpet.training.checkpoint import Checkpoint
 from tabpet.training.context import draw_context
+from tabpet.training.device import random_state, restore_random_state
 from tabpet.training.memory import release_memory
 from tabpet.training.progress import LogProgress, Progress, Snapshot
 from tabpet.training.scoring import embedding_spectrum, score_rows
@@ -48,6 +50,7 @@ class Job:
     clock: Clock = field(default_factory=Clock)
     progress: Progress = field(default_factory=LogProgress)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    interrupt: Interrupt = field(default_factory=Interrupt)
     keep_states: bool = False  # whether members hand over their kept parameters
     measure_ranks: bool = False  # whether they hand over the singular values of embeddings
     early_stopping: bool = True  # else every member trains all epochs, and the last state is kept
@@ -132,7 +135,8 @@ class Trainer:
         self.active = np.arange(len(alphas))  # members that still train, by position
         self.stopping = EarlyStopping.of(job.table.task, len(alphas), job.settings)
         self.best_scores = np.full(len(alphas), np.nan)
-        self.epoch = 0
+        self.epoch = self.step = 0  # finished epochs, and steps of the one that is being trained
+        self.losses = self._no_losses()  # of those steps, summed over rows
         self.history: list[tuple[float, ...]] = []  # epoch, member, train loss, val loss, score
         self.model = job.build(alphas).to(job.device)
         self.best = {name: one.detach().clone() for name, one in self.model.named_parameters()}
@@ -150,11 +154,11 @@ class Trainer:
             if losses is None:
                 self._end_by_time()
                 break
-            self.epoch += 1
+            self.epoch, self.step = self.epoch + 1, 0
             self._close_epoch(losses)
             self.job.progress(self._snapshot(time.monotonic() - started, later))
             ended = not len(self.active) or self.epoch == last
-            self.checkpoint.save(self._state, self.job.clock, at_once=ended)
+            self._save(at_once=ended and self.checkpoint.is_periodic)
         for member in self.active:
             self.members[member].epochs = self.epoch
         return self._finish()
@@ -168,17 +172,21 @@ class Trainer:
             fused=True,  # one pass over the numbers, without copies of them
         )
 
+    def _no_losses(self) -> Tensor:
+        return torch.zeros(len(self.active), dtype=torch.float64, device=self.job.device)
+
     def _train_epoch(self) -> Tensor | None:
         """The mean training loss of every active member, or None when the time is over."""
         job, part = self.job, self.job.table.parts["train"]
         self.model.train()
-        torch.manual_seed(derive_seed(job.seed, "dropout", self.epoch))
+        if self.step == 0:
+            torch.manual_seed(derive_seed(job.seed, "dropout", self.epoch))
+            self.losses = self._no_losses()
         shuffle = torch.Generator().manual_seed(derive_seed(job.seed, "order", self.epoch))
         order = torch.randperm(len(part), generator=shuffle).to(job.device)
         parameters = list(self.model.parameters())
-        total = torch.zeros(len(self.active), dtype=torch.float64, device=job.device)
-        for rows in order.split(job.batch_size):
-            if job.clock.over:
+        for rows in order.split(job.batch_size)[self.step :]:
+            if job.clock.over or job.interrupt.time_is_over:
                 return None
             outputs = self.model(part.numeric[rows], part.categorical[rows])
             weight = None if part.weight is None else part.weight[rows]
@@ -187,8 +195,15 @@ class Trainer:
             losses.sum().backward()
             clip_by_member(parameters, job.settings.gradient_norm)
             self.optimizer.step()
-            total += losses.detach() * len(rows)
-        return total / len(part)
+            self.losses += losses.detach() * len(rows)
+            self.step += 1
+            self._save(at_once=job.interrupt.must_stop)
+            if job.interrupt.must_stop:
+                raise Interrupted
+        return self.losses / len(part)
+
+    def _save(self, *, at_once: bool) -> None:
+        self.checkpoint.save(self._state, self.job.clock, at_once=at_once)
 
     def _close_epoch(self, train_losses: Tensor) -> None:
         """Score the epoch, keep what is best, and let members go that have stopped."""
@@ -247,11 +262,12 @@ class Trainer:
             }
 
     def _end_by_time(self) -> None:
-        """Label the members that the time limit stopped."""
-        limit = self.job.clock.limit
+        """Label the members that a time limit stopped."""
+        job = self.job
+        over = f"{job.clock.limit:g} s were over" if job.clock.over else job.interrupt.reason
         for member in self.active:
             self.members[member].status = "timeout"
-            self.members[member].reason = f"{limit:g} s were over in epoch {self.epoch + 1}"
+            self.members[member].reason = f"{over} in epoch {self.epoch + 1}"
 
     def _evaluate(self, model: MemberModel, part: Part) -> Tensor:
         """Outputs for all rows of a part in their order, (members, rows, n_outputs)."""
@@ -308,6 +324,9 @@ class Trainer:
         """All that the rest of training depends on, as tensors and plain values."""
         return {
             "epoch": self.epoch,
+            "step": self.step,
+            "losses": self.losses,
+            "random": random_state(self.job.device),
             "active": self.active.tolist(),
             "history": self.history,
             "ended": [(member.epochs, member.reason) for member in self.members],
@@ -323,7 +342,8 @@ class Trainer:
         state = self.checkpoint.load(self.job.clock, self.job.device)
         if state is None:
             return
-        self.epoch = state["epoch"]
+        self.epoch, self.step, self.losses = state["epoch"], state["step"], state["losses"]
+        restore_random_state(state["random"], self.job.device)
         self.active = np.array(state["active"], dtype=np.int64)
         self.history = [tuple(row) for row in state["history"]]
         for member, (epochs, reason) in zip(self.members, state["ended"], strict=True):
@@ -338,7 +358,9 @@ class Trainer:
         self.optimizer = self._new_optimizer()
         for parameter, saved in zip(self.model.parameters(), state["optimizer"], strict=True):
             self.optimizer.state[parameter] = saved
-        logger.info("going on after epoch %d, from the last checkpoint", self.epoch)
+        logger.info(
+            "going on after epoch %d and %d steps, from the last checkpoint", self.epoch, self.step
+        )
 
 
 @torch.no_grad()

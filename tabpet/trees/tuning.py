@@ -18,6 +18,7 @@ from tabpet.clock import Clock
 from tabpet.data.prepare import Split
 from tabpet.entries import FIT_SETTINGS, Learner
 from tabpet.errors import TabpetError
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.registry import LEARNERS, TUNED
 from tabpet.runs import METRICS, Run, is_transient, used_versions
 from tabpet.settings import TreeSettings
@@ -94,14 +95,17 @@ def tune_trees(
     *,
     provenance: dict[str, Any] | None = None,
     retries_left: int = 0,
+    interrupt: Interrupt | None = None,
 ) -> tuple[Run, pd.DataFrame]:
     """Search with `settings.trials` trials, those in the journal included.
 
     Returns the row of the trial that `settings.objective` likes best, and the trials: their number,
     state, validation score and loss, test score (which no choice looks at), seconds, rounds of the
     kept model and rounds trained, parameters as JSON, and the reason of an error. While there are
-    retries left, what another try may mend is raised; the journal keeps the trials before it.
+    retries left, what another try may mend is raised; the journal keeps the trials before it. A
+    search that is asked to end does so within its trial and raises `Interrupted`.
     """
+    interrupt = interrupt or Interrupt()
     learner = LEARNERS.find(name)
     make_run = start_run(split, learner, TUNED, seed, settings, provenance, "optuna")
     try:
@@ -113,14 +117,18 @@ def tune_trees(
             raise
         logger.exception("%s refuses the table", name)
         refused = make_run(status=failure_status(error), reason=failure_reason(error))
-        return refused, _tabulate([])
+        return refused, tabulate_trials([])
     key = make_key(split, name, seed, settings)
     objective = Objective.of(split.info.task, settings.objective)
     with open_journal(journal, key, objective.direction) as study:
-        cut = Search(study, fitter, learner, seed, settings, objective, retries_left).run()
+        search = Search(study, fitter, learner, seed, settings, objective, interrupt, retries_left)
+        cut = search.run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
-    trials = _tabulate(finished[: settings.trials])
-    return _choose(make_run, trials, cut, settings, objective), trials
+    trials = tabulate_trials(finished[: settings.trials])
+    ended = interrupt.reason if interrupt.time_is_over else ""
+    if not ended and settings.max_seconds:
+        ended = f"the time ({settings.max_seconds:g} s) was over"
+    return _choose(make_run, trials, cut, settings.trials, objective, ended), trials
 
 
 def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
@@ -152,9 +160,10 @@ class Search:
         seed: int,
         settings: TreeSettings,
         objective: Objective,
+        interrupt: Interrupt,
         retries_left: int = 0,
     ) -> None:
-        self._retries_left = retries_left
+        self._interrupt, self._retries_left = interrupt, retries_left
         self._study, self._fitter, self._learner, self._seed = study, fitter, learner, seed
         self._settings, self._objective = settings, objective
         study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
@@ -171,13 +180,17 @@ class Search:
         done = len(self._study.get_trials())
         if done:
             logger.info("%d finished trials in the journal", done)
-        while done < self._settings.trials and not (done and self._clock.over):
+        while done < self._settings.trials and not (done and self._time_is_over):
             if cut := self._run_trial(done):
                 logger.info("the time was over in trial %d", done + 1)
                 return cut
             done += 1
             self._log_progress(done)
         return None
+
+    @property
+    def _time_is_over(self) -> bool:
+        return self._clock.over or self._interrupt.time_is_over
 
     def _run_trial(self, number: int) -> Cut | None:
         """Run one trial and record it, unless the time ends it."""
@@ -186,7 +199,8 @@ class Search:
         self._study.sampler = optuna.samplers.TPESampler(seed=int(state[0]))
         trial = self._study.ask()
         parameters = suggest(trial, self._learner.space)
-        watch = _Watch(self._clock, trial if self._settings.prune else None, self._study.direction)
+        pruned_trial = trial if self._settings.prune else None
+        watch = _Watch(self._clock, self._interrupt, pruned_trial, self._study.direction)
         trial.set_user_attr("parameters", parameters)
         started = time.monotonic()
         try:
@@ -201,6 +215,8 @@ class Search:
             self._study.tell(trial, state=TrialState.FAIL)
             return None
         seconds = time.monotonic() - started
+        if self._interrupt.must_stop:
+            raise Interrupted
         if watch.out_of_time:
             return Cut(fit, parameters, seconds)
         trial.set_user_attr("seconds", seconds)
@@ -229,21 +245,24 @@ class Search:
 
 
 class _Watch:
-    """Ends a fit when the time is over, or when it is hopeless."""
+    """Ends a fit when the time is over, when the job was asked to end, or when it is hopeless."""
 
     def __init__(
         self,
         clock: Clock,
+        interrupt: Interrupt,
         pruned_trial: optuna.Trial | None,
         direction: optuna.study.StudyDirection,
     ) -> None:
-        self._clock, self._trial = clock, pruned_trial
+        self._clock, self._interrupt, self._trial = clock, interrupt, pruned_trial
         # The pruner compares in the direction of the objective.
         self._sign = -1 if direction == optuna.study.StudyDirection.MAXIMIZE else 1
         self.out_of_time = self.pruned = False
 
     def __call__(self, rounds: int, error: float) -> bool:
-        if self._clock.over:
+        if self._interrupt.must_stop:
+            return True
+        if self._clock.over or self._interrupt.time_is_over:
             self.out_of_time = True
         elif self._trial is not None and rounds % _REPORT_EVERY == 0:
             self._trial.report(self._sign * error, rounds)
@@ -256,7 +275,7 @@ def _known_rounds(rounds: Any) -> int | None:
     return None if rounds is pd.NA else int(rounds)
 
 
-def _tabulate(trials: list[FrozenTrial]) -> pd.DataFrame:
+def tabulate_trials(trials: list[FrozenTrial]) -> pd.DataFrame:
     """One row per finished trial."""
     rows = []
     for trial in trials:
@@ -282,19 +301,19 @@ def _choose(
     make_run: Callable[..., Run],
     trials: pd.DataFrame,
     cut: Cut | None,
-    settings: TreeSettings,
+    wanted: int,
     objective: Objective,
+    ended: str,
 ) -> Run:
     """The row of the search: its best finished trial, else what the time left of the first.
 
-    A search that the time ended is a `timeout`, with the scores that it has.
+    A search that the time ended is a `timeout`, with the scores that it has; `ended` says which.
     """
     spent = float(trials["seconds"].sum()) + (cut.seconds if cut else 0.0)
     finished = trials[trials["state"] == "ok"]
-    ended = f"the time ({settings.max_seconds:g} s) was over" if settings.max_seconds else ""
     if not finished.empty:
         best = objective.find_best(finished)
-        complete = len(trials) == settings.trials
+        complete = len(trials) == wanted
         return make_run(
             seconds=spent,
             val_score=float(best["val_score"]),
@@ -303,7 +322,7 @@ def _choose(
             epochs=_known_rounds(best["trained"]),
             parameters=json.loads(str(best["parameters"])),
             status="ok" if complete else "timeout",
-            reason=None if complete else f"{ended} after {len(trials)} of {settings.trials} trials",
+            reason=None if complete else f"{ended} after {len(trials)} of {wanted} trials",
         )
     if cut is not None:
         return make_run(
@@ -317,5 +336,5 @@ def _choose(
             reason=f"{ended} in trial {len(trials) + 1}, at round {cut.fit.trained}",
         )
     last = trials.iloc[-1]
-    tried = f"{len(trials)} of {settings.trials} trials were run and all failed"
+    tried = f"{len(trials)} of {wanted} trials were run and all failed"
     return make_run(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")

@@ -305,12 +305,12 @@ def test_numerics_follow_the_settings():
     assert torch.get_float32_matmul_precision() == before
 
 
-def test_checkpoints_stand_beside_the_run_and_fit_only_the_same_cell(split, encoding, tmp_path):
-    run = tmp_path / "runs" / "seed1.parquet"
-    assert checkpoint_path(run) == tmp_path / "runs" / "seed1.checkpoint.pt"
-    saved = Checkpoint(checkpoint_path(run), 0)
+def test_checkpoints_stand_beside_the_journal_and_fit_only_the_same_cell(split, encoding, tmp_path):
+    journal = tmp_path / "journals" / "seed1.parquet"
+    assert checkpoint_path(journal) == tmp_path / "journals" / "seed1.checkpoint.pt"
+    saved = Checkpoint(checkpoint_path(journal), 0)
     first = run_cell(make_cell(), split, encoding, device=CPU, checkpoint=saved)
-    [path] = run.parent.iterdir()
+    [path] = journal.parent.iterdir()
 
     seen = []
     options = {"device": CPU, "checkpoint": saved, "progress": seen.append}
@@ -497,3 +497,27 @@ def test_a_journal_that_was_being_written_is_not_used(split, encoding, tmp_path,
         patch.setattr("tabpet.training.files.write_runs", killed)
         run_cell(make_cell(training=training), split, encoding, **{**options, "provenance": other})
     assert journal.load(PROVENANCE).runs == [] and journal.load(other).runs == []
+
+
+def test_a_gpu_that_torch_does_not_see_is_told_or_refused(split, encoding, monkeypatch, caplog):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    told = "given GPU 1, but torch sees none"
+    [run, *_] = run_cell(make_cell(), split, encoding).runs
+    assert (run.status, run.device) == ("ok", f"cpu ({told})") and told in caplog.text
+    on_cpu = make_cell().training.model_copy(update={"device": "cpu"})
+    assert run_cell(make_cell(training=on_cpu), split, encoding).runs[0].device == "cpu"
+    on_gpu = make_cell().training.model_copy(update={"device": "cuda"})
+    with pytest.raises(TabpetError, match="training.device is cuda, but torch .* finds no GPU"):
+        run_cell(make_cell(training=on_gpu), split, encoding)
+
+
+def test_rows_of_a_cell_that_is_gone_keep_what_its_journal_has(split, encoding, tmp_path):
+    journal, provenance = Journal(tmp_path / "seed1.parquet"), {"settings": {}, "inputs": {}}
+    options = {"device": CPU, "journal": journal, "provenance": provenance}
+    run_cell(make_cell(alphas=(0.5,)), split, encoding, **options)
+    lost = cells.lost_cell(make_cell(), "classification", journal, provenance, "timeout", "over")
+    assert [(run.alpha, run.status) for run in lost.runs] == [
+        *((0.0, "ok"), (0.5, "ok"), (2.0, "timeout")),
+    ]
+    assert lost.runs[-1].reason == "over" and lost.runs[-1].provenance == provenance

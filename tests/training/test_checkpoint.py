@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tabpet.clock import Clock
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.models.build import build_model
 from tabpet.models.layout import Layout
 from tabpet.models.saint import SaintSettings
@@ -237,7 +238,7 @@ def test_a_checkpoint_that_can_not_be_saved_does_not_end_training(
     expected = fit(make_job(split, SETTINGS))
 
     def full_disk(*_):
-        raise error
+        raise type(error)(*error.args)  # a new one: it holds on to the frames of its step
 
     monkeypatch.setattr(torch, "save", full_disk)
     saved = Checkpoint(tmp_path / "c.pt", seconds=0)
@@ -256,3 +257,60 @@ def test_a_checkpoint_of_other_content_is_a_fresh_start(tmp_path, content, caplo
     found = fit(make_job(split, SETTINGS, checkpoint=saved))
     same_members(found.members, expected.members)
     assert "training starts anew" in caplog.text
+
+
+class InterruptedInStep(TinyModel):
+    """Asks its job to end in one of its steps, as a signal would."""
+
+    def __init__(self, alphas, layout, interrupt, step):
+        super().__init__(alphas, layout)
+        self.interrupt, self.left = interrupt, step
+
+    def forward(self, numeric, categorical):
+        if self.training:
+            self.left -= 1
+            self.interrupt.requested = self.interrupt.requested or self.left == 0
+        return super().forward(numeric, categorical)
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 7])  # an epoch has four steps
+def test_an_interrupted_job_ends_its_step_and_goes_on_to_the_same_result(tmp_path, step):
+    split = make_split()
+    layout, expected = Layout.of(split.info), fit(make_job(split, SETTINGS))
+    saved = Checkpoint(tmp_path / "c.pt", seconds=1e9)  # saved because of the interruption alone
+    interrupt = Interrupt()
+
+    def build(alphas):
+        return InterruptedInStep(alphas, layout, interrupt, step)
+
+    with pytest.raises(Interrupted):
+        fit(make_job(split, SETTINGS, build=build, checkpoint=saved, interrupt=interrupt))
+    content = torch.load(saved.of_group(ALPHAS).path, weights_only=True)["state"]
+    assert 4 * content["epoch"] + content["step"] == step
+    resumed = fit(make_job(split, SETTINGS, checkpoint=saved))
+    same_members(resumed.members, expected.members)
+    assert resumed.curves.equals(expected.curves)
+
+
+def test_the_last_try_scores_what_it_has_when_the_schedulers_time_is_over(tmp_path):
+    split = make_split()
+    layout, interrupt = Layout.of(split.info), Interrupt(minutes=1, last_try=True)
+
+    def build(alphas):
+        return InterruptedInStep(alphas, layout, interrupt, 7)
+
+    fitted = fit(make_job(split, SETTINGS, build=build, interrupt=interrupt))
+    for member in fitted.members:
+        assert (member.status, member.best_epoch) == ("timeout", 1)
+        assert member.reason == "the 1 min that the job had asked for were over in epoch 2"
+        assert member.predicted is not None
+
+
+def test_what_an_interruption_means_depends_on_the_time_and_the_tries():
+    preempted = Interrupt(minutes=600, last_try=True, requested=True)
+    assert preempted.must_stop and not preempted.time_is_over
+    another = Interrupt(minutes=1, requested=True)
+    assert another.must_stop and not another.time_is_over
+    without_scheduler = Interrupt(last_try=True, requested=True)
+    assert without_scheduler.must_stop
+    assert not Interrupt(minutes=1, last_try=True).time_is_over

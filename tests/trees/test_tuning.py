@@ -10,9 +10,13 @@ import pytest
 from tabpet import registry
 from tabpet.clock import Clock
 from tabpet.errors import TabpetError
+from tabpet.interrupt import Interrupt, Interrupted
+from tabpet.plan import Cell
+from tabpet.runs import stored_runs
 from tabpet.settings import TreeSettings
 from tabpet.trees import tuning
 from tabpet.trees.fitting import Fit, build_fitter
+from tabpet.trees.jobs import TreeJob
 from tabpet.trees.journal import forget_failed_trials, open_journal
 from tabpet.trees.table import Table
 from tabpet.trees.tuning import make_key, tune_trees
@@ -393,3 +397,60 @@ def test_the_objective_of_numbers_is_their_error_either_way(tmp_path, name):
     )
     pd.testing.assert_frame_equal(timeless(by_score[1]), timeless(by_loss[1]))
     assert by_score[0].parameters == by_loss[0].parameters
+
+
+class AsksToEnd(FakeLearner):
+    """Asks its search to end in the fifth round of a fit, as a signal would."""
+
+    def __init__(self, interrupt, at):
+        super().__init__()
+        self.interrupt, self.at, self.rounds_after = interrupt, at, 0
+
+    def fit(self, parameters, watch):
+        def counted(rounds, error):
+            if self.fits == self.at and rounds >= 5:
+                self.rounds_after += self.interrupt.requested
+                self.interrupt.requested = True
+            return watch(rounds, error)
+
+        return super().fit(parameters, counted)
+
+
+def test_an_interrupted_search_ends_in_its_round_and_goes_on(tmp_path, fake, monkeypatch):
+    fake()
+    expected, whole = search(tmp_path, journal="whole.log")
+    interrupt = Interrupt()
+    learner = AsksToEnd(interrupt, at=4)
+    monkeypatch.setattr(tuning, "build_fitter", lambda *arguments: learner)
+    with pytest.raises(Interrupted):
+        tune_trees(classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log", interrupt=interrupt)
+    assert learner.rounds_after == 0
+    rest = fake()
+    run, trials = search(tmp_path)
+    assert rest.fits == FEW.trials - 3
+    pd.testing.assert_frame_equal(timeless(trials), timeless(whole))
+    assert run.parameters == expected.parameters
+
+
+def test_a_search_whose_last_try_ends_is_a_row_with_what_it_has(tmp_path, monkeypatch):
+    interrupt = Interrupt(minutes=1, last_try=True)
+    learner = AsksToEnd(interrupt, at=4)
+    monkeypatch.setattr(tuning, "build_fitter", lambda *arguments: learner)
+    run, trials = tune_trees(
+        classes(100), "xgboost", 1, FEW, tmp_path / "seed1.log", interrupt=interrupt
+    )
+    assert (run.status, len(trials)) == ("timeout", 3)
+    reason = "the 1 min that the job had asked for were over after 3 of 13 trials"
+    assert run.reason == reason and run.test_score is not None
+
+
+@pytest.mark.parametrize("encoding", ["tuned", "default"])
+def test_a_cell_that_is_gone_has_its_row(tmp_path, monkeypatch, encoding):
+    monkeypatch.chdir(tmp_path)
+    split, cell = classes(100), Cell("toy", 42, "xgboost", encoding, 1)
+    split.save(cell.inputs["split"], cell.inputs["split info"])
+    job = TreeJob({"xgboost": TreeSettings().experiment_fields()}, threads=1)
+    (job.lose_search if encoding == "tuned" else job.lose)(cell, "timeout", "not begun")
+    [run] = stored_runs(cell.run)
+    assert (run.status, run.reason, run.encoding) == ("timeout", "not begun", encoding)
+    assert cell.trials.is_file() == (encoding == "tuned")

@@ -29,9 +29,9 @@ def test_graphs_and_encodings_and_what_a_change_runs_again(workflow):
     assert list(encoding["feature"]) == [feature["name"] for feature in split["features"]]
     assert list(encoding)[1:] == [f"pe_{i}" for i in range(1, 2 * about["k"] + 1)]
     assert encoding.drop(columns="feature").abs().to_numpy().max() <= 10
-    for stage in ("estimate_graph", "encode_positions"):
-        assert len(list((results / "logs" / stage).glob("*.log"))) == 4
-    assert len(list((results / "figures/graphs").rglob("*.svg"))) == 4
+    assert len(list((results / "logs/estimate_instant_graphs").glob("*.log"))) == 2
+    # All that take a moment are made, those in the config are tabulated.
+    assert len(list((results / "figures/graphs").rglob("*.svg"))) == 6
     assert len(pd.read_csv(results / "tables/graphs.csv")) == 4
 
     example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
@@ -42,16 +42,28 @@ def test_graphs_and_encodings_and_what_a_change_runs_again(workflow):
 
     assert "Nothing to be done" in workflow.run("--dry-run").text
 
-    # Another Laplacian keeps the graphs; another bin count touches Chow-Liu alone.
+    again = {"estimate_instant_graphs": 2, "tabulate_graphs": 1, "all": 1}
     workflow.configure(**base, encoding={"laplacian": "normalized"})
-    assert workflow.run("--dry-run").jobs == {"encode_positions": 4, "tabulate_graphs": 1, "all": 1}
+    assert workflow.run("--dry-run").jobs == again
     workflow.configure(**base, graph_methods={"chow_liu": {"bins": 5}})
-    assert workflow.run("--dry-run").jobs["estimate_graph"] == 2
+    assert workflow.run("--dry-run").jobs == again
 
     # These two never look at the clock.
     workflow.configure(**base, graph_seconds=7)
     assert "Nothing to be done" in workflow.run("--dry-run").text
 
     workflow.configure(**{**base, "graphs": ["spearman", "chow_liu", "pearson"]})
-    added = workflow.run("--dry-run").jobs
-    assert added == {"estimate_graph": 2, "encode_positions": 2, "tabulate_graphs": 1, "all": 1}
+    assert workflow.run("--dry-run").jobs == {"tabulate_graphs": 1, "all": 1}
+
+    # A slow one has jobs of its own; another Laplacian then keeps its graph.
+    workflow.configure(**{**base, "graphs": ["spearman", "lingam"], "datasets": ["demo-wine"]})
+    slow = workflow.run()
+    assert slow.code == 0, slow.text
+    assert slow.jobs["estimate_graph"] == slow.jobs["encode_positions"] == 1
+    assert "estimate_instant_graphs" not in slow.jobs
+    normalized = {"laplacian": "normalized"}
+    workflow.configure(
+        **{**base, "graphs": ["spearman", "lingam"], "datasets": ["demo-wine"]}, encoding=normalized
+    )
+    planned = workflow.run("--dry-run").jobs
+    assert planned["encode_positions"] == 1 and "estimate_graph" not in planned

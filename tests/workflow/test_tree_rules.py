@@ -145,7 +145,7 @@ def test_changes_run_again_what_they_touch(workflow):
     configure(workflow, trials=3)
     assert workflow.run(*targets, "--dry-run").jobs == {"tune_trees": 1}
     configure(workflow, trials=2, patience=7)
-    assert workflow.run(*targets, "--dry-run").jobs == {"tune_trees": 1, "fit_reference": 1}
+    assert workflow.run(*targets, "--dry-run").jobs == {"tune_trees": 1, "fit_references": 1}
 
     kept = list(pd.read_parquet(workflow.folder / TRIALS)["seconds"])
     configure(workflow, trials=3)

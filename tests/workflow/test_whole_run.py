@@ -53,7 +53,7 @@ def test_from_the_catalog_to_the_page(workflow):
     workflow.configure(**{**SMOKE, "seeds": [1, 2]})
     more_seeds = workflow.run("--dry-run").jobs
     assert set(more_seeds) == {
-        "train_transformer", "tune_trees", "fit_reference", "collect_dataset", *summaries
+        "train_transformer", "tune_trees", "fit_references", "collect_dataset", *summaries
     }  # fmt: skip
     assert more_seeds["train_transformer"] == 2 * (ENCODINGS + 1)
     workflow.configure(**{**SMOKE, "datasets": [*SMOKE["datasets"], "demo-diabetes"]})

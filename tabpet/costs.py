@@ -1,0 +1,91 @@
+"""How long cells take, by estimate. Light: for the Snakefile and `tabpet plan`.
+
+Rates are those of one core of an EPYC (Zen 3), measured with `bench/training.py` and the default
+run. For GPUs they are an assumption; what a run has measured itself replaces both.
+Estimates decide how jobs are cut and how long they may take at first, never a result.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tabpet.catalog import CatalogRow
+from tabpet.plan import batch_size, member_alphas
+from tabpet.registry import DEFAULT, LEARNERS, MODELS, TUNED
+from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS
+from tabpet.settings import Settings
+
+
+@dataclass(frozen=True)
+class Device:
+    """How fast transformers train somewhere."""
+
+    products: float  # floating-point operations in a second
+    step: float  # seconds of a step in which nothing is computed
+
+
+DEVICES = {"cpu": Device(80e9, 0.006), "gpu": Device(4e12, 0.012)}
+START_SECONDS = 3.0  # of a job, until it works
+_SCORING = 1.15  # validation rows after every epoch, test rows at the end
+# A number that a step keeps is the sum of about this share of a token's width of products.
+_PRODUCTS_PER_NUMBER = 0.4
+_LEVELS = 3  # nodes of a categorical feature beyond its first
+_SEARCH_ROUNDS = 500  # of a trial, where early stopping ends it before
+_ROUND_SECONDS, _VALUE_SECONDS = (
+    1e-3,
+    2e-8,
+)  # of a boosting round: at least, and per value of a table
+
+
+def cell_seconds(
+    settings: Settings, row: CatalogRow, model: str, encoding: str, device: str = "cpu"
+) -> float:
+    """The seconds of one cell, without the start of its process."""
+    features, rows = row.n_features or UNKNOWN_FEATURES, row.n_rows or UNKNOWN_ROWS
+    training_rows = settings.prepare.fractions[0] * rows
+    if encoding in (TUNED, DEFAULT):
+        trials = settings.trees.trials if encoding == TUNED else 1
+        boosted = "rounds" in LEARNERS.find(model).reads
+        rounds = min(settings.trees.rounds, _SEARCH_ROUNDS) if boosted else 1
+        seconds = trials * rounds * (_ROUND_SECONDS + _VALUE_SECONDS * training_rows * features)
+        return min(seconds, settings.trees.max_seconds or seconds)
+    where, training, entry = DEVICES[device], settings.training, MODELS.find(model)
+    epochs = min(training.max_epochs, training.min_epochs + 2 * training.patience)
+    steps = -(-training_rows // (batch_size(row, model) or entry.batch_size(features)))
+    architecture = settings.model_settings.of(model)
+    categorical = features if row.n_categorical is None else row.n_categorical
+    size = entry.size(architecture, features, categorical)
+    # Of a forward pass for a row; weights that are used once a row are counted by themselves.
+    products = _PRODUCTS_PER_NUMBER * architecture.width * size.activations + size.parameters
+    members = len(member_alphas(encoding, settings.alphas))
+    operations = 6 * training_rows * members * products
+    seconds = _SCORING * epochs * (steps * where.step + operations / where.products)
+    return min(seconds, training.max_seconds or seconds)
+
+
+def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
+    """The seconds of a slow graph, at most its time limit (docs/performance.md has the points)."""
+    features = row.n_features or UNKNOWN_FEATURES
+    nodes = features + _LEVELS * (row.n_categorical or 0)
+    if graph == "lingam":
+        rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
+        seconds = 2 + 0.5 * (nodes / 60) ** 2.4 * rows / 2000
+    else:
+        seconds = 2 + 35 * (nodes / 60) ** 2.75
+    return min(seconds, settings.graph_seconds)
+
+
+def small_tables(
+    settings: Settings, rows: Iterable[CatalogRow], learners: Iterable[tuple[str, str]]
+) -> list[str]:
+    """The tables on which all seeds of each of these (model, encoding) take `bundle_minutes`.
+
+    None, where each split has a seed of its own.
+    """
+    if settings.seeds_of_splits == "paired":
+        return []
+    seeds, pairs = len(settings.seeds), list(learners)
+
+    def longest(row: CatalogRow) -> float:
+        return max((cell_seconds(settings, row, *pair) for pair in pairs), default=0.0)
+
+    return [row.name for row in rows if seeds * longest(row) <= 60 * settings.bundle_minutes]

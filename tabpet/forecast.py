@@ -1,0 +1,240 @@
+"""`tabpet plan`: what a run consists of and what it takes, before anything has run."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tabpet.catalog import CatalogRow, select_datasets
+from tabpet.costs import START_SECONDS, cell_seconds, graph_seconds, small_tables
+from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
+from tabpet.plan import RULES, Cell, planned_cells
+from tabpet.registry import DEFAULT, GRAPHS, TUNED
+from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS, training_megabytes
+from tabpet.settings import Settings
+from tabpet.state import finished_seconds
+
+console = Console(highlight=False)
+_CELL_BYTES = 60_000  # run, curves, trials, journal and log of a cell
+_PREDICTED_BYTES = 12  # of a predicted row, compressed
+_SUMMARIES = 6  # scores, tables of datasets, graphs and results, figures, page
+
+
+class Where(StrEnum):
+    """What transformers are trained on."""
+
+    cpu = "cpu"
+    gpu = "gpu"
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage of a run: how many cells and jobs, and how long they take one after the other."""
+
+    name: str
+    cells: int
+    jobs: int
+    seconds: float
+
+
+def plan(
+    config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]
+    device: Annotated[Where, typer.Option(help="Where transformers are trained.")] = Where.cpu,
+    slots: Annotated[int, typer.Option(help="Jobs that run at a time.")] = os.cpu_count() or 1,
+) -> None:
+    """Say what a run consists of: cells and jobs, hours, the longest cells, memory and disk."""
+    settings, rows = load_run(config)
+    measured = measured_speeds(settings, rows, device.value)
+    stages = plan_stages(settings, rows, device.value, measured)
+    console.print(_stage_table(stages))
+    hours = sum(stage.seconds for stage in stages) / 3600
+    console.print(
+        f"\n{len(rows)} datasets, {sum(stage.jobs for stage in stages):,} jobs, about "
+        f"{show_hours(hours)} one after the other, {show_hours(hours / slots)} with {slots} at a "
+        f"time. {_source(measured, device.value)}"
+    )
+    console.print()
+    console.print(_longest_table(settings, rows, device.value, measured))
+    memory, row, model = largest_memory(settings, rows)
+    if model:
+        console.print(f"\nMemory: up to {memory / 1000:.1f} GB for {model} on {row}.")
+    console.print(f"Disk: about {disk_bytes(settings, rows) / 1e6:,.0f} MB in `results`.")
+
+
+def load_run(config: Sequence[Path]) -> tuple[Settings, list[CatalogRow]]:
+    """The settings of a run, and the catalog rows of its datasets."""
+    settings, catalog = read_experiment(list(config))
+    names = select_datasets(catalog, settings.datasets, settings.exclude)
+    return settings, [catalog[name] for name in names]
+
+
+def measured_speeds(
+    settings: Settings, rows: Sequence[CatalogRow], device: str, folder: Path = Path()
+) -> dict[str, float]:
+    """By learner, how much longer its finished cells took than estimated; none without any."""
+    catalog = {row.name: row for row in rows}
+    taken: dict[str, float] = {}
+    guessed: dict[str, float] = {}
+    for cell, seconds, where in finished_seconds(planned_cells(settings, catalog), folder):
+        # Trees report where they grow, transformers the name of their GPU.
+        if cell.graph is not None and where.startswith("cpu") != (device == "cpu"):
+            continue
+        expected = cell_seconds(settings, catalog[cell.dataset], cell.model, cell.encoding, device)
+        key = speed_key(cell)
+        taken[key] = taken.get(key, 0.0) + seconds
+        guessed[key] = guessed.get(key, 0.0) + expected
+    return {key: taken[key] / guessed[key] for key in taken if guessed[key] > 0}
+
+
+def speed_key(cell: Cell) -> str:
+    """What has a speed of its own: a transformer, a tuned or an untuned learner."""
+    return f"{cell.model} {cell.encoding}" if cell.encoding in RULES else cell.model
+
+
+def expected_seconds(
+    settings: Settings,
+    row: CatalogRow,
+    cell: Cell,
+    device: str,
+    measured: dict[str, float],
+) -> float:
+    """The seconds of a cell: estimated, and corrected by what its like has taken."""
+    seconds = cell_seconds(settings, row, cell.model, cell.encoding, device)
+    return seconds * measured.get(speed_key(cell), 1.0)
+
+
+def plan_stages(
+    settings: Settings,
+    rows: Sequence[CatalogRow],
+    device: str = "cpu",
+    measured: dict[str, float] | None = None,
+) -> list[StagePlan]:
+    """The stages of a run in their order."""
+    splits = len(rows) * len(settings.splits)
+    slow = [graph for graph in settings.graphs if GRAPHS.find(graph).cost != "instant"]
+    instant = [graph for graph in settings.graphs if graph not in slow]
+    slow_seconds = len(settings.splits) * sum(
+        graph_seconds(settings, row, graph) for row in rows for graph in slow
+    )
+    stages = [
+        _quick("fetch", len(rows)),
+        _quick("prepare", splits),
+        _quick("instant graphs", splits * len(instant), splits if instant else 0),
+        StagePlan("slow graphs", splits * len(slow), splits * len(slow), slow_seconds),
+        _quick("encodings of slow graphs", splits * len(slow)),
+    ]
+    catalog = {row.name: row for row in rows}
+    cells = list(planned_cells(settings, catalog))
+    kinds = {
+        "train": [cell for cell in cells if cell.graph is not None],
+        "tune trees": [cell for cell in cells if cell.encoding == TUNED],
+        "references": [cell for cell in cells if cell.encoding == DEFAULT],
+    }
+    for name, some in kinds.items():
+        jobs = _count_jobs(settings, rows, name, some)
+        seconds = sum(
+            expected_seconds(settings, catalog[cell.dataset], cell, device, measured or {})
+            for cell in some
+        )
+        stages.append(StagePlan(name, len(some), jobs, seconds + jobs * START_SECONDS))
+    collected = len(rows) if cells else 0
+    return [*stages, _quick("summaries", collected + _SUMMARIES)]
+
+
+def _quick(name: str, cells: int, jobs: int | None = None) -> StagePlan:
+    """A stage whose jobs only start and end."""
+    jobs = cells if jobs is None else jobs
+    return StagePlan(name, cells, jobs, jobs * START_SECONDS)
+
+
+def _count_jobs(
+    settings: Settings, rows: Sequence[CatalogRow], stage: str, cells: Iterable[Cell]
+) -> int:
+    """Jobs of some cells: seeds of small tables share one, and all references of a split."""
+    some = list(cells)
+    if stage == "references":
+        paired = settings.seeds_of_splits == "paired"
+        return len({(cell.dataset, cell.split, cell.seed if paired else 0) for cell in some})
+    together = small_tables(settings, rows, {(cell.model, cell.encoding) for cell in some})
+    return len({replace(cell, seed=0) if cell.dataset in together else cell for cell in some})
+
+
+def largest_memory(settings: Settings, rows: Sequence[CatalogRow]) -> tuple[int, str, str]:
+    """The most memory that a training job asks for, and for what."""
+    needs = (
+        (training_megabytes(settings, row, model, encoding), row.name, model)
+        for row in rows
+        for model in settings.models
+        for encoding in settings.encodings_of(model)
+    )
+    return max(needs, default=(0, "", ""))
+
+
+def disk_bytes(settings: Settings, rows: Sequence[CatalogRow]) -> float:
+    """About how much a run leaves in `results`."""
+    cells = sum(1 for _ in planned_cells(settings, [row.name for row in rows])) * _CELL_BYTES
+    copies = 1 + len(settings.splits)
+    tables = sum(
+        4 * (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES) for row in rows
+    )
+    predicted = 0.0
+    if settings.training.keep_predictions:
+        share = sum(settings.prepare.fractions[1:]) * _PREDICTED_BYTES * (1 + len(settings.alphas))
+        seeds = len(settings.split_seeds)
+        each = sum(len(settings.encodings_of(model)) for model in settings.models) * seeds
+        predicted = each * share * sum(row.n_rows or UNKNOWN_ROWS for row in rows)
+    return cells + copies * tables + predicted
+
+
+def show_hours(hours: float) -> str:
+    """`20 s`, `12 min`, `3.4 h` or `12 days`."""
+    if hours < 1 / 40:
+        return f"{3600 * hours:.0f} s"
+    if hours < 1.5:
+        return f"{60 * hours:.0f} min"
+    return f"{hours:,.1f} h" if hours < 72 else f"{hours / 24:,.0f} days"
+
+
+def _source(measured: dict[str, float], device: str) -> str:
+    if measured:
+        return f"Corrected by finished cells of {', '.join(sorted(measured))}."
+    if device == "gpu":
+        return "The speed of a GPU is an assumption until one of yours has finished a cell."
+    return "Estimated from a core of a server processor; finished cells correct it."
+
+
+def _stage_table(stages: Iterable[StagePlan]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("stage")
+    for name in ("cells", "jobs", "time"):
+        table.add_column(name, justify="right")
+    for stage in stages:
+        if stage.cells:
+            numbers = (f"{stage.cells:,}", f"{stage.jobs:,}", show_hours(stage.seconds / 3600))
+            table.add_row(stage.name, *numbers)
+    return table
+
+
+def _longest_table(
+    settings: Settings, rows: Sequence[CatalogRow], device: str, measured: dict[str, float]
+) -> Table:
+    """What decides when a run ends; a cell is a seed with all its alphas."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("longest cells", ""):
+        table.add_column(name)
+    table.add_column("time", justify="right")
+    catalog = {row.name: row for row in rows}
+    longest: dict[tuple[str, str], float] = {}
+    for cell in planned_cells(settings, catalog):
+        row, place = catalog[cell.dataset], (cell.dataset, cell.model)
+        seconds = expected_seconds(settings, row, cell, device, measured)
+        longest[place] = max(seconds, longest.get(place, 0.0))
+    for (dataset, model), seconds in sorted(longest.items(), key=lambda pair: -pair[1])[:5]:
+        table.add_row(dataset, model, show_hours(seconds / 3600))
+    return table

@@ -1,0 +1,48 @@
+"""SIGTERM and Ctrl-C as a wish: what runs finishes its step, saves what it has, and stops.
+
+A scheduler sends SIGTERM before it takes a job away: when another job is more important, or when
+the time that was asked for is nearly over. In the last case, and with no try left, going on later
+is not to be had: what there is by then is scored and labelled `timeout`.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+# Schedulers warn two minutes before the end (`--signal=TERM@120`), some a minute earlier still,
+# and begin to count before this process does.
+_WARNED_BEFORE = 240.0
+
+
+class Interrupted(BaseException):
+    """A job ends because it was asked to; no error, so nothing makes a row of it."""
+
+
+@dataclass
+class Interrupt:
+    """Whether this process was asked to end, and what a scheduler allows it."""
+
+    minutes: float | None = None  # that the job asked for
+    last_try: bool = False
+    requested: bool = False
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def time_is_over(self) -> bool:
+        """Whether to score what there is: the time of a last try ends."""
+        return self.requested and self.last_try and self._near_its_limit
+
+    @property
+    def reason(self) -> str:
+        """Why what there is was scored."""
+        return f"the {self.minutes:g} min that the job had asked for were over"
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether to save and stop, so that another try goes on."""
+        return self.requested and not self.time_is_over
+
+    @property
+    def _near_its_limit(self) -> bool:
+        if self.minutes is None:
+            return False
+        return time.monotonic() - self._started >= 60 * self.minutes - _WARNED_BEFORE

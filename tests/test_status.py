@@ -1,0 +1,101 @@
+"""What `tabpet status` says of a run, from its files and logs alone."""
+
+import os
+import time
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tabpet.catalog import read_catalogs
+from tabpet.cli import app
+from tabpet.files import write_text
+from tabpet.plan import Cell, planned_cells
+from tabpet.runs import Run, write_runs
+from tabpet.settings import Settings
+from tabpet.status import read_status
+from tests.workflow.conftest import ROOT
+
+CONFIG = {
+    "datasets": ["demo-wine", "demo-diabetes"],
+    "graphs": ["spearman", "notears"],
+    "models": ["ft_transformer"],
+    "alphas": [1.0],
+    "seeds": [1, 2],
+    "learners": ["xgboost"],
+    "references": ["linear"],
+}
+SETTINGS = Settings.model_validate(CONFIG)
+CATALOG = read_catalogs([ROOT / "datasets.csv"])
+ROWS = [CATALOG[name] for name in CONFIG["datasets"]]
+
+
+def write_run(folder, cell, **more):
+    ended = more or {"val_score": 0.5, "test_score": 0.5, "seconds": 5.0, "device": "cpu"}
+    write_runs([Run(**cell.identity, task="classification", **ended)], folder / cell.run)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """One dataset half way, the other not begun."""
+    for cell in planned_cells(SETTINGS, ["demo-wine"]):
+        for stage in cell.stages[:-1]:
+            write_text("there", tmp_path / stage.output)
+        log = tmp_path / cell.stages[-1].log
+        if cell.encoding == "spearman":
+            write_run(tmp_path, cell)
+        elif cell.encoding == "notears" and cell.seed == 1:
+            write_text("10:00:00 INFO epoch 3/500\n", log)
+        elif cell.encoding == "notears":
+            write_text("10:00:00 INFO begins\n10:00:01 ERROR no memory\n", log)
+        elif cell.encoding == "tuned" and cell.seed == 1:
+            write_run(tmp_path, cell, status="oom", reason="8 GB used")
+        elif cell.encoding == "tuned":
+            write_text("10:00:00 INFO done\n", log)  # taken back by `tabpet retry`
+    return tmp_path
+
+
+def test_results_are_counted_by_dataset_and_stage(folder):
+    found = read_status(SETTINGS, ROWS, folder)
+    kinds = ("data", "graphs", "transformers", "trees", "references")
+    done = {name: [found.done[name][kind] for kind in kinds] for name in CONFIG["datasets"]}
+    total = {name: [found.total[name][kind] for kind in kinds] for name in CONFIG["datasets"]}
+    # Slow graphs are estimated and encoded by jobs of their own.
+    assert total == {name: [2, 3, 4, 2, 2] for name in CONFIG["datasets"]}
+    assert done == {"demo-wine": [2, 3, 2, 1, 0], "demo-diabetes": [0, 0, 0, 0, 0]}
+    [running] = found.running
+    assert running == Cell("demo-wine", 42, "ft_transformer", "notears", 1).stages[-1]
+    [(failed, reason)] = found.failed
+    assert reason == "no memory" and failed.log.name.endswith("notears-seed2.log")
+    [(cell, ended, reason)] = found.ended_badly
+    assert (cell.model, ended, reason) == ("xgboost", "oom", "8 GB used")
+    assert len(found.unfinished) == 16 - 3
+
+
+def test_a_job_without_a_word_for_long_is_not_called_running(folder):
+    cell = Cell("demo-wine", 42, "ft_transformer", "notears", 1)
+    long_ago = time.time() - 3600
+    os.utime(folder / cell.stages[-1].log, (long_ago, long_ago))
+    found = read_status(SETTINGS, ROWS, folder)
+    assert (found.running, found.silent) == ([], [cell.stages[-1]])
+
+
+def test_the_page_names_what_failed_its_log_and_the_time_left(folder, monkeypatch):
+    (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG))
+    command = ["status", "--configfile", str(folder / "mine.yaml"), "--directory", str(folder)]
+    said = CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+    assert said.exit_code == 0, said.output
+    assert "8 of 26 results are there, 1 running, 1 failed, 16 to do." in said.output
+    assert "no memory" in said.output and "notears-seed2.log" in said.output
+    assert "of work are left for the cells" in said.output
+    assert "by what finished cells took" in said.output
+    assert "8 GB used" in said.output
+    said = CliRunner().invoke(app, [*command[:-1], str(folder / "nowhere")])
+    assert "There is no folder" in str(said.exception)
+
+
+def test_a_damaged_run_file_is_told(folder):
+    cell = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    (folder / cell.run).write_text("half")
+    found = read_status(SETTINGS, ROWS, folder)
+    assert any("can't be read" in reason for _, _, reason in found.ended_badly)
