@@ -24,7 +24,8 @@ PATIENCE = 240  # seconds that a test waits at most for something that takes one
 
 
 def configure(workflow, **trees) -> None:
-    workflow.configure(**BASE, references=["linear"], trees={"rounds": 40, **trees})
+    references = ["linear", "xgboost"]
+    workflow.configure(**BASE, references=references, trees={"rounds": 40, **trees})
 
 
 def test_a_killed_search_goes_on(workflow):
