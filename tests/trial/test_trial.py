@@ -2,6 +2,7 @@
 
 import html
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from tabpet.clock import Clock
 from tabpet.data.own import guess_task, read_own
 from tabpet.data.prepare import prepare_split
 from tabpet.errors import TabpetError
+from tabpet.runs import Run
 from tabpet.stats.splits import judge_splits
 from tabpet.trial import experiment
 from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Plan, judge, run_trial
@@ -114,6 +116,17 @@ def test_gains_are_paired_by_split():
     expected = np.mean([100 / (10 + s) for s in range(4)])
     assert verdict.plain.mean == pytest.approx(expected)
     assert verdict.random.mean == pytest.approx(np.mean([10, 0, -10, -20]))
+
+
+@pytest.mark.parametrize(
+    ("task", "tuned", "expected"),
+    [("regression", 9.0, 5.0), ("regression", 3.0, 1.0), ("classification", 9.0, 1.0)],
+)
+def test_a_search_is_no_worse_on_validation_rows_than_no_search(task, tuned, expected):
+    made = partial(Run, dataset="d", split=0, model="xgboost", seed=0, task=task)
+    untuned = made(encoding="default", val_score=4.0, test_score=5.0)
+    search = made(encoding="tuned", val_score=tuned, test_score=1.0)
+    assert experiment._or_untuned(search, [untuned]).test_score == expected
 
 
 @pytest.mark.parametrize(
