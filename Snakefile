@@ -35,6 +35,7 @@ include: "rules/encodings.smk"
 include: "rules/training.smk"
 include: "rules/trees.smk"
 include: "rules/analysis.smk"
+include: "rules/studies.smk"
 
 
 rule all:

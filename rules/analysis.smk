@@ -189,8 +189,12 @@ rule write_page:
         runtime=scaled(20),
     params:
         # Shown on the page; how tables were fetched is no part of the experiment.
-        settings=settings.model_dump(mode="json", exclude={"fetch", "catalogs"}),
+        settings=settings.model_dump(
+            mode="json", exclude={"fetch", "catalogs", "studies"}
+        ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
+        # No inputs: a page must not be a reason to train for a study again.
+        studies=finished_studies(),
     message:
         "write the page about this run"
     script:

@@ -6,8 +6,8 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
-from tabpet.analysis.captions import FIGURES, figure_files
-from tabpet.analysis.names import TABLES, table_files
+from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, figure_files
+from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.errors import TabpetError
 from tabpet.names import EncodingName
@@ -23,8 +23,8 @@ from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS
 from tabpet.resources import training_megabytes, training_minutes
 from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
+from tabpet.studies import STUDIES, generated_tables, study_run
 from tabpet.workflow import export_environment, export_retries
-
 
 try:
     settings = load_settings(config)
@@ -52,10 +52,14 @@ wildcard_constraints:
 
 
 def source_file(wildcards):
-    """The file behind a dataset of source `file`, so that a changed file is fetched again."""
-    path = catalog[wildcards.dataset].path
+    """The files behind a catalog row, so that what has changed is fetched again."""
+    row = catalog[wildcards.dataset]
     # A missing file fails its own job with a clear message, not the whole plan.
-    return [str(path)] if path is not None and path.exists() else []
+    return [
+        str(path)
+        for path in (row.path, row.graph)
+        if path is not None and path.exists()
+    ]
 
 
 def split_files():
@@ -141,7 +145,7 @@ def this_attempt(wildcards, attempt):
     return attempt
 
 
-def collected_settings(names):
+def collected_settings(names, run=settings):
     """What decides which runs are collected, and as what, for some datasets."""
     kept = {
         "splits",
@@ -162,7 +166,7 @@ def collected_settings(names):
         "references",
         "trees",
     }
-    return {**settings.model_dump(mode="json", include=kept), "datasets": names}
+    return {**run.model_dump(mode="json", include=kept), "datasets": names}
 
 
 def say_how_it_ended():
@@ -189,6 +193,18 @@ def all_targets():
     summaries += ["results/tables/graphs.csv"] if settings.graphs else []
     summaries += analysis_targets() if has_runs() else []
     return cells + summaries
+
+
+def finished_studies():
+    """The studies that have been run, each with the time of its report."""
+    reports = {
+        name: Path(f"results/studies/{name}/tables/{name}.csv") for name in STUDY_TABLES
+    }
+    return {
+        name: report.stat().st_mtime
+        for name, report in reports.items()
+        if report.is_file()
+    }
 
 
 def analysis_targets():

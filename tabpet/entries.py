@@ -14,6 +14,8 @@ import numpy as np
 from tabpet.clock import Clock
 from tabpet.section import NoSettings, Section
 
+# The settings in `trees` that may decide one fit of a learner.
+FIT_SETTINGS = frozenset({"rounds", "patience", "stopping", "od_pval", "balanced", "device"})
 # How long it takes: a moment, whatever the table, or so long that it has a time limit.
 Cost = Literal["instant", "budgeted"]
 
@@ -27,7 +29,7 @@ class Entry:
     short: str = ""  # in narrow columns; the label unless it is given
     citation: str
     cost: Cost = "budgeted"
-    needs: tuple[str, ...] = ()  # packages whose versions a result depends on
+    needs: tuple[str, ...] = ()  # packages that it stands on; a run holds their versions
     order: int = 1000  # place among its kind in tables and figures; equal ones go by key
 
     @property
@@ -115,4 +117,8 @@ class Learner(Entry):
     fitter: str  # `module:class` of a Fitter (table, settings, seed, threads)
     space: Mapping[str, Range] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters of a search beside these
-    reads: frozenset[str]  # the settings in `trees` that decide one fit
+    reads: frozenset[str]  # those of `FIT_SETTINGS` that decide one fit
+
+    def __post_init__(self) -> None:
+        if unknown := sorted(self.reads - FIT_SETTINGS):
+            raise ValueError(f"reads: {unknown}; allowed are {sorted(FIT_SETTINGS)}")

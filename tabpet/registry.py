@@ -48,7 +48,7 @@ class Kind(Generic[SomeEntry]):
         for point in entry_points(group=self._group):
             try:
                 if point.name in others or any(point.name in kind.own for kind in self._beside()):
-                    raise ValueError("another one has the same name")
+                    raise ValueError("tabpet or another package has one of this name")
                 others[point.name] = self._load(point)
             except Exception as error:  # a package that nobody names must not end a run
                 logger.debug("%s", point, exc_info=True)
@@ -82,7 +82,9 @@ class Kind(Generic[SomeEntry]):
         if not _KEY.fullmatch(entry.key) or entry.key in (TUNED, DEFAULT):
             raise ValueError("a name is small letters, digits and `_`, and not tuned or default")
         for package in entry.needs:
-            version(package)
+            version(package)  # one that is not installed is an error
+        if isinstance(entry, Estimator | Model):
+            entry.settings()  # and so are settings without a default
         if isinstance(entry, Model) and "width" not in entry.settings.model_fields:
             raise ValueError("its settings have no `width`, that of a token")
         return entry
@@ -92,13 +94,23 @@ GRAPHS = Kind("graph", Estimator, "tabpet.graphs.methods", "ESTIMATOR")
 MODELS = Kind("model", Model, "tabpet.models", "MODEL")
 LEARNERS = Kind("learner", Learner, "tabpet.trees", "LEARNER")
 
-_PAPER = "Tab-PET, appendix: controls of the same width"
 CONTROLS = {
     control.key: control
     for control in (
-        Control(key="random", label="random", citation=_PAPER),
-        Control(key="shuffled", label="shuffled", citation=_PAPER),
-        Control(key="learnable", label="learnable", citation=_PAPER, trained=True),
+        Control(
+            key="random",
+            label="random",
+            citation='Tab-PET, "Random PE" of its effective-rank study',
+        ),
+        Control(
+            key="shuffled", label="shuffled", citation="this project: rows go to other features"
+        ),
+        Control(
+            key="learnable",
+            label="learnable",
+            citation="Tab-PET, comparison with learnable encodings",
+            trained=True,
+        ),
     )
 }
 

@@ -1,7 +1,7 @@
-"""The row that every run writes, whatever happened to it, and the score that all learners share.
+"""The line that every run writes, whatever happened to it, and the score that all learners share.
 
-A run is one dataset, split, model, encoding, seed and alpha. Transformers write a row per alpha,
-tuned trees and plain references one row with no alpha.
+A run is one dataset, split, model, encoding, seed and alpha. A cell of a transformer has a run per
+alpha, one of a tuned learner or a plain reference a single run with no alpha.
 """
 
 import json
@@ -57,7 +57,7 @@ _JSON_COLUMNS = ("parameters", "versions", "provenance")
 
 @dataclass(frozen=True)
 class Run:
-    """One row of a run file. `None` where a value does not apply or was not reached."""
+    """One line of a run file. `None` where a value does not apply or was not reached."""
 
     dataset: str
     split: int
@@ -70,7 +70,7 @@ class Run:
     test_score: float | None = None
     best_epoch: int | None = None  # of trees: rounds of the kept model
     epochs: int | None = None
-    seconds: float | None = None  # of the whole job that made the row
+    seconds: float | None = None  # of the whole job that made it
     n_parameters: int | None = None
     d_pe: int | None = None
     graph_state: GraphState | None = None
@@ -89,18 +89,18 @@ class Run:
         if self.status != "ok" and not self.reason:
             raise ValueError(f"a run that is {self.status} says why")
 
-    def to_row(self) -> dict[str, Any]:
-        """The row as it stands in the file."""
-        row = asdict(self)
-        row["metric"] = METRICS[self.task]
+    def to_record(self) -> dict[str, Any]:
+        """The values of its line by column."""
+        record = asdict(self) | {"metric": METRICS[self.task]}
         for name in _JSON_COLUMNS:
-            row[name] = json.dumps(row[name], sort_keys=True) if row[name] is not None else None
-        return row
+            if record[name] is not None:
+                record[name] = json.dumps(record[name], sort_keys=True)
+        return record
 
 
 def runs_frame(runs: Iterable[Run]) -> pd.DataFrame:
     """Runs as a table with the columns and types of `SCHEMA`."""
-    table = pa.Table.from_pylist([run.to_row() for run in runs], schema=SCHEMA)
+    table = pa.Table.from_pylist([run.to_record() for run in runs], schema=SCHEMA)
     return table.to_pandas(types_mapper=_NULLABLE.get)
 
 

@@ -95,6 +95,14 @@ ESTIMATOR = dataclasses.replace(PEARSON, key="{key}", order=1000)
 """
 
 
+NO_DEFAULT = """
+from tabpet.section import Section
+class Needy(Section):
+    size: int
+ESTIMATOR = dataclasses.replace(ESTIMATOR, settings=Needy)
+"""
+
+
 def test_a_broken_package_is_named_when_it_is_used_and_not_before(offered):
     kind = offered("graph", package("broken-thing", "broken", "import nowhere_at_all"))
     assert "broken" not in kind.entries and kind.find("pearson").label == "Pearson"
@@ -105,10 +113,11 @@ def test_a_broken_package_is_named_when_it_is_used_and_not_before(offered):
 @pytest.mark.parametrize(
     ("key", "code", "said"),
     [
-        ("pearson", COPY.format(key="pearson"), "another one has the same name"),
+        ("pearson", COPY.format(key="pearson"), "has one of this name"),
         ("mine", COPY.format(key="other"), "its key is 'other'"),
         ("my-graph", COPY.format(key="my-graph"), "small letters, digits"),
         ("tuned", COPY.format(key="tuned"), "not tuned or default"),
+        ("mine", COPY.format(key="mine") + NO_DEFAULT, "validation error for Needy"),
         ("mine", "ESTIMATOR = 5", "Estimator expected, not int"),
         (
             "mine",
@@ -125,7 +134,7 @@ def test_what_a_package_may_not_offer(offered, key, code, said):
 
 def test_a_model_may_not_have_the_name_of_a_learner(offered):
     code = "from tabpet.models.saint import MODEL as ESTIMATOR"
-    with pytest.raises(TabpetError, match="odd-model.*another one has the same name"):
+    with pytest.raises(TabpetError, match="odd-model.*has one of this name"):
         offered("model", package("odd-model", "linear", code, "models")).find("linear")
 
 

@@ -3,7 +3,8 @@
 Reads: the prepared split, the encoding of a graph, and the journal if an earlier job left one: what
 it has with the same settings and inputs is not trained again. Writes: a run per alpha, the learning
 curves and the predictions of validation and test rows (without rows unless they are wanted), all as
-Parquet. The state of training is saved beside the runs while the job lasts, if the settings say so.
+Parquet; with an output `ranks`, the effective ranks of the kept models' embeddings. The state of
+training is saved beside the runs while the job lasts, if the settings say so.
 """
 
 from pathlib import Path
@@ -33,10 +34,12 @@ with run_job(snakemake):
         names.model,
         names.encoding,
         int(names.seed),
+        names.get("study"),
         alphas=tuple(params.alphas),
         batch_size=params.settings["batch_size"],
         model_settings=MODELS.find(names.model).settings.model_validate(params.settings["model"]),
         training=TrainingSettings.model_validate(training),
+        ranks=snakemake.output.get("ranks") is not None,
     )
     run = Path(snakemake.output.run)
     checkpoint = Checkpoint()

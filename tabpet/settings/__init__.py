@@ -12,10 +12,9 @@ from tabpet.settings.experiment import Settings
 from tabpet.settings.graphs import MethodSettings, NodeSettings
 from tabpet.settings.read import load_section, load_settings, overlay, read_settings
 from tabpet.settings.training import ModelSettings, TrainingSettings
-from tabpet.settings.trees import FIT_SETTINGS, TreeSettings
+from tabpet.settings.trees import TreeSettings
 
 __all__ = [
-    "FIT_SETTINGS",
     "AnalysisSettings",
     "EncodingSettings",
     "FetchSettings",

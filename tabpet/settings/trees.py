@@ -7,9 +7,6 @@ from pydantic import Field
 from tabpet.registry import LEARNERS
 from tabpet.section import Section
 
-# What may decide one fit of a learner; which of them do is declared with it.
-FIT_SETTINGS = frozenset({"rounds", "patience", "stopping", "od_pval", "balanced", "device"})
-
 
 class TreeSettings(Section):
     """How tree learners are tuned (paper, appendix F.1)."""

@@ -25,9 +25,10 @@ from tabpet.registry import MODELS
 from tabpet.runs import Run, is_out_of_memory, is_transient, score, used_versions
 from tabpet.seeds import Stream, derive_seed
 from tabpet.settings import TrainingSettings
+from tabpet.theory import exp_entropy
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
-from tabpet.training.files import CellResult, Journal
+from tabpet.training.files import RANKS, CellResult, Journal
 from tabpet.training.memory import bounded_memory
 from tabpet.training.progress import LogProgress, Progress
 from tabpet.training.table import Table, build_table
@@ -38,7 +39,7 @@ logger = logging.getLogger(__name__)
 _NO_EFFECT = {"max_seconds", "checkpoint", "checkpoint_seconds", "keep_predictions"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingCell(Cell):
     """A cell of a transformer, with the settings that it is trained with."""
 
@@ -46,6 +47,7 @@ class TrainingCell(Cell):
     batch_size: int | None  # None: the model's own, by the number of features
     model_settings: Any
     training: TrainingSettings
+    ranks: bool = False  # whether effective ranks of the kept models are measured
 
 
 def run_cell(
@@ -80,15 +82,16 @@ def run_cell(
         status="error",
         reason="not trained",
         device=device_name(device),
-        versions=used_versions("torch", "numpy"),
+        versions=used_versions("torch", "numpy", *MODELS.find(cell.model).needs),
         provenance=provenance,
     )
     watch = _Watch(clock, progress or LogProgress(), checkpoint or Checkpoint(), memory_mb)
-    done = CellResult([])
+    done = CellResult([], ranks=pd.DataFrame() if cell.ranks else None)
     try:
         encoding = load_encoding(EncodingName.parse(cell.encoding), cell.seed, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
-        done = journal.load(provenance)  # which may have further alphas, of earlier grids
+        # The journal may have further alphas, of earlier grids.
+        done = done.joined_with(journal.load(provenance))
         missing = _missing(alphas, done)
         if len(missing) < len(alphas):
             logger.info(
@@ -186,6 +189,7 @@ def _train(
         device=device,
         clock=watch.clock,
         progress=watch.progress,
+        measure_ranks=cell.ranks,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
     )
     # On a GPU it is the device's memory that counts, and torch knows how much that is.
@@ -197,7 +201,8 @@ def _train(
     for run in runs:
         logger.info("alpha %g: %s", run.alpha, describe_run(run))
     predictions = _predictions(fitted, table) if training.keep_predictions else pd.DataFrame()
-    return CellResult(runs, fitted.curves, predictions)
+    ranks = _ranks(fitted, table) if cell.ranks else None
+    return CellResult(runs, fitted.curves, predictions, ranks)
 
 
 def _member_run(row: Run, member: Member, table: Table, encoding: Encoding) -> Run:
@@ -259,3 +264,13 @@ def _predictions(fitted: Fitted, table: Table) -> pd.DataFrame:
                 frame[[f"p_{index}" for index in range(shares.shape[1])]] = shares
             frames.append(frame)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _ranks(fitted: Fitted, table: Table) -> pd.DataFrame:
+    """Both effective ranks of every alpha, on training and test rows."""
+    rows = [
+        (member.alpha, part, len(table.parts[part]), exp_entropy(values), exp_entropy(values**2))
+        for member in fitted.members
+        for part, values in (member.singular_values or {}).items()
+    ]
+    return pd.DataFrame(rows, columns=list(RANKS))

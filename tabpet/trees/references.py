@@ -32,8 +32,7 @@ def fit_reference(
     While there are retries left, what another try may mend is raised.
     """
     learner = LEARNERS.find(name)
-    device = settings.device if "device" in learner.reads else "cpu"
-    make_run = start_run(split, name, DEFAULT, seed, device, learner.needs, provenance)
+    make_run = start_run(split, learner, DEFAULT, seed, settings, provenance)
     started = time.monotonic()
     try:
         fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)

@@ -1,36 +1,38 @@
 """The runs of tuned trees and plain references."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from tabpet.data.prepare import Split
+from tabpet.entries import Learner
 from tabpet.runs import Run, Status, is_out_of_memory, used_versions
+from tabpet.settings import TreeSettings
 
 _CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ")
 
 
 def start_run(
     split: Split,
-    model: str,
+    learner: Learner,
     encoding: str,
     seed: int,
-    device: str,
-    packages: Iterable[str],
+    settings: TreeSettings,
     provenance: dict[str, Any] | None,
+    *packages: str,
 ) -> Callable[..., Run]:
     """A run that knows what it is of; the caller adds how it went."""
     return partial(
         Run,
         dataset=split.info.dataset,
         split=split.info.split,
-        model=model,
+        model=learner.key,
         encoding=encoding,
         seed=seed,
         task=split.info.task,
-        device=device,
-        versions=used_versions(*packages),
+        device=settings.device if "device" in learner.reads else "cpu",
+        versions=used_versions(*learner.needs, *packages),
         provenance=provenance,
     )
 

@@ -16,11 +16,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from tabpet.clock import Clock
 from tabpet.data.prepare import Split
-from tabpet.entries import Learner
+from tabpet.entries import FIT_SETTINGS, Learner
 from tabpet.errors import TabpetError
 from tabpet.registry import LEARNERS, TUNED
 from tabpet.runs import METRICS, Run, is_transient, used_versions
-from tabpet.settings import FIT_SETTINGS, TreeSettings
+from tabpet.settings import TreeSettings
 from tabpet.trees.fitting import Fit, Fitter, build_fitter
 from tabpet.trees.journal import Direction, open_journal
 from tabpet.trees.runs import failure_reason, failure_status, start_run
@@ -103,8 +103,7 @@ def tune_trees(
     retries left, what another try may mend is raised; the journal keeps the trials before it.
     """
     learner = LEARNERS.find(name)
-    packages = [*learner.needs, "optuna"]
-    make_run = start_run(split, name, TUNED, seed, settings.device, packages, provenance)
+    make_run = start_run(split, learner, TUNED, seed, settings, provenance, "optuna")
     try:
         fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)
     except TabpetError:

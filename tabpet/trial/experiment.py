@@ -24,6 +24,7 @@ from tabpet.errors import TabpetError
 from tabpet.files import write_json, write_parquet
 from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.graph import Graph
+from tabpet.names import EncodingName
 from tabpet.registry import DEFAULT, MODELS, tuned_learners
 from tabpet.runs import Run, runs_frame
 from tabpet.settings import (
@@ -268,7 +269,7 @@ def _scores(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Test scores by split and learner, and the curves over alpha."""
     frame = runs_frame(runs)
     choices, curves = choose_alphas(frame)
-    random = choices["encoding"].str.endswith("-random")
+    random = choices["encoding"].map(lambda name: EncodingName.parse(name).control == "random")
     others = frame[frame["alpha"].isna() & frame["test_score"].notna()]
     names = others["model"] + others["encoding"].map({"tuned": ", tuned", "default": ", untuned"})
     parts = [

@@ -48,7 +48,7 @@ def outcome(tmp_path_factory):
     steps = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "LEAST_TUNING", float("inf"))
-        found = run_trial(raw, card, Plan(splits=1, seconds=60), lambda *one: steps.append(one))
+        found = run_trial(raw, card, Plan(splits=1, seconds=600), lambda *one: steps.append(one))
     return found, steps
 
 
@@ -148,7 +148,7 @@ def test_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiment, "LEAST_TUNING", float("inf"))
     path = write_file(tmp_path, n=40)
-    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "1"]
+    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "10"]
     done = runner.invoke(cli.app, [*arguments, "--ignore", "zip", "--categorical", "rooms"])
     assert done.exit_code == 0, done.output
     assert "40 rows, regression of 'price'" in done.output
