@@ -151,12 +151,12 @@ def key_numbers(results: Results) -> list[KeyNumber]:
 
 def result_rows(results: Results) -> pd.DataFrame:
     """Every model with every encoding on every dataset, then trees and references."""
-    cells, methods, keys = results.cells, results.methods, ["dataset", "model", "encoding"]
+    averages, methods, keys = results.averages, results.methods, ["dataset", "model", "encoding"]
     alphas = results.choices.groupby(keys)["alpha"].agg(_alpha_text).rename("alpha").reset_index()
-    transformers = cells.merge(alphas, on=keys, how="left").assign(
-        model=[MODELS[model] for model in cells["model"]],
-        encoding=[encoding_name(encoding) for encoding in cells["encoding"]],
-        note=list(map(results.graph_note, cells["dataset"], cells["encoding"])),
+    transformers = averages.merge(alphas, on=keys, how="left").assign(
+        model=[MODELS[model] for model in averages["model"]],
+        encoding=[encoding_name(encoding) for encoding in averages["encoding"]],
+        note=list(map(results.graph_note, averages["dataset"], averages["encoding"])),
     )
     models = methods["method"].map(lambda method: Method.parse(method).model)
     kinds = methods["method"].map(lambda method: DEFAULT if is_reference(method) else TUNED)

@@ -85,7 +85,7 @@ class Family:
     @classmethod
     def _build(cls, scores: pd.DataFrame, level: Callable[[float], str]) -> "Family":
         results = Results.build(scores)
-        gains = results.cells.assign(structure=results.cells["dataset"].map(structure_of))
+        gains = results.averages.assign(structure=results.averages["dataset"].map(structure_of))
         gains = gains.assign(level=gains["structure"].map(level))
         levels = gains.sort_values("structure", kind="stable")["level"].unique()
         return cls(results, gains, tuple(levels))
