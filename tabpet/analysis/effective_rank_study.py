@@ -102,6 +102,8 @@ def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
 
 def draw_ranks(joined: pd.DataFrame) -> Drawing:
     """Rank over alpha with every dataset's own curve, and the test score over the same alphas."""
+    from matplotlib.ticker import LogLocator
+
     if joined.empty:
         raise NothingToDraw("No effective rank was measured.")
     figure = new_figure(9, 3.8)
@@ -120,7 +122,9 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
             left.scatter([*quoted], [*quoted.values()], marker="x", s=36, linewidth=1.6,
                          color=SERIES[place], zorder=4, label=f"{label}, paper")  # fmt: skip
     left.set(xlabel="alpha", ylabel=f"effective rank, {SHOWN} rows", yscale="log")
+    left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_formatter("")
     left.grid(axis="y")
     right.set_xlabel("alpha")
     percent_axis(right, "y", joined[["improvement"]], "test score, improvement in %")
@@ -185,8 +189,8 @@ def _sentences(joined: pd.DataFrame) -> list[str]:
         if len(mine) > 2 and np.ptp(mine["improvement"]) > 0:
             rho, p = spearmanr(mine["effective_rank"], mine["improvement"])
             better = "lower" if rho < 0 else "higher"
-            lines.append(
-                f"{dataset}: the {better} the rank, the better the test score (rank correlation "
-                f"{number(rho)}, {p_words(p)}, {len(mine)} models)."
-            )
+            trend = f"the {better} the rank, the better the test score"
+            found = trend if p < 0.05 else "rank and test score are unrelated beyond chance"
+            tested = f"rank correlation {number(rho)}, {p_words(p)}, {len(mine)} models"
+            lines.append(f"{dataset}: {found} ({tested}).")
     return lines
