@@ -11,6 +11,8 @@ import pandas as pd
 import psutil
 import pytest
 
+from tabpet.forecast import load_run
+from tabpet.registry import GRAPHS
 from tests.data.test_openml_source import ARFF
 from tests.openml_server import OpenMLServer
 from tests.workflow.conftest import ROOT
@@ -23,12 +25,15 @@ def test_presets_plan_without_data_or_network(workflow, preset):
     below = [str(preset.with_name("paper.yaml"))] if preset.stem == "authors" else []
     plan = workflow.run("--dry-run", "--configfile", *below, str(preset), configfile=None)
     assert plan.code == 0, plan.text
-    tables, splits = {"smoke": (2, 1), "reference": (22, 3)}.get(preset.stem, (50, 1))
-    assert plan.jobs["fetch_dataset"] == tables
-    assert plan.jobs["prepare_split"] == tables * splits
-    graphs = {"smoke": 2, "reference": 1}.get(preset.stem, 5)
-    assert plan.jobs["estimate_graph"] == graphs * tables * splits
-    assert plan.jobs["encode_positions"] == graphs * tables * splits
+    settings, rows = load_run([*map(Path, below), preset])
+    if preset.stem in ("paper", "authors"):
+        assert (len(rows), len(settings.splits), len(settings.graphs)) == (50, 1, 5)
+    splits = len(rows) * len(settings.splits)
+    assert (plan.jobs["fetch_dataset"], plan.jobs["prepare_split"]) == (len(rows), splits)
+    instant = [graph for graph in settings.graphs if GRAPHS.find(graph).cost == "instant"]
+    assert plan.jobs.get("estimate_instant_graphs", 0) == (splits if instant else 0)
+    for rule in ("estimate_graph", "encode_positions"):
+        assert plan.jobs.get(rule, 0) == splits * (len(settings.graphs) - len(instant))
 
 
 def test_default_config_is_the_demo_and_the_picture_shows_its_rules(workflow):
