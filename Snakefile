@@ -47,6 +47,12 @@ localrules:
     tabulate_partial,
     plot_partial,
     write_partial_page,
+    collect_study_dataset,
+    collect_study_scores,
+    collect_ranks,
+    recover_edges,
+    synthetic_study,
+    effective_rank_study,
 
 
 include: "rules/common.smk"
@@ -56,6 +62,7 @@ include: "rules/encodings.smk"
 include: "rules/training.smk"
 include: "rules/trees.smk"
 include: "rules/analysis.smk"
+include: "rules/studies.smk"
 
 
 rule all:

@@ -190,9 +190,12 @@ rule write_page:
     params:
         # Shown on the page; how tables were fetched is no part of the experiment.
         settings=settings.model_dump(
-            mode="json", exclude={"fetch", "catalogs", "limits", "bundle_minutes"}
+            mode="json",
+            exclude={"fetch", "catalogs", "studies", "limits", "bundle_minutes"},
         ),
         abbreviations={name: catalog[name].abbreviation or name for name in datasets},
+        # No inputs: a page must not be a reason to train for a study again.
+        studies=finished_studies(),
     message:
         "write the page about this run"
     script:

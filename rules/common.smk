@@ -7,8 +7,8 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
-from tabpet.analysis.captions import FIGURES, figure_files
-from tabpet.analysis.names import TABLES, table_files
+from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, figure_files
+from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.costs import small_tables
 from tabpet.errors import TabpetError
@@ -25,6 +25,7 @@ from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
 from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
 from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
+from tabpet.studies import STUDIES, generated_tables, study_run
 from tabpet.workflow import export_environment, export_run
 
 try:
@@ -51,20 +52,27 @@ wildcard_constraints:
     seed=r"\d+",
 
 
-# Graphs that take a moment: tabpet's own, and those of other packages that the config names.
+# Graphs that take a moment: tabpet's own, and those of other packages that the config names. Not the
+# true one, which few tables have and which needs the card.
 INSTANT_GRAPHS = [
     key
     for key, graph in GRAPHS.entries.items()
-    if graph.cost == "instant" and (key in GRAPHS.own or key in settings.graphs)
+    if graph.cost == "instant"
+    and (key in GRAPHS.own or key in settings.graphs)
+    and key != "true"
 ]
 SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS)
 
 
 def source_file(wildcards):
-    """The file behind a dataset of source `file`, so that a changed file is fetched again."""
-    path = catalog[wildcards.dataset].path
+    """The files behind a catalog row, so that what has changed is fetched again."""
+    row = catalog[wildcards.dataset]
     # A missing file fails its own job with a clear message, not the whole plan.
-    return [str(path)] if path is not None and path.exists() else []
+    return [
+        str(path)
+        for path in (row.path, row.graph)
+        if path is not None and path.exists()
+    ]
 
 
 def split_files():
@@ -194,7 +202,7 @@ def this_attempt(wildcards, attempt):
     return attempt
 
 
-def collected_settings(names):
+def collected_settings(names, run=settings):
     """What decides which runs are collected, and as what, for some datasets."""
     kept = {
         "splits",
@@ -215,7 +223,7 @@ def collected_settings(names):
         "references",
         "trees",
     }
-    return {**settings.model_dump(mode="json", include=kept), "datasets": names}
+    return {**run.model_dump(mode="json", include=kept), "datasets": names}
 
 
 def say_how_it_ended():
@@ -242,6 +250,18 @@ def all_targets():
     summaries += ["results/tables/graphs.csv"] if settings.graphs else []
     summaries += analysis_targets() if has_runs() else []
     return cells + summaries
+
+
+def finished_studies():
+    """The studies that have been run, each with the time of its report."""
+    reports = {
+        name: Path(f"results/studies/{name}/tables/{name}.csv") for name in STUDY_TABLES
+    }
+    return {
+        name: report.stat().st_mtime
+        for name, report in reports.items()
+        if report.is_file()
+    }
 
 
 def analysis_targets():

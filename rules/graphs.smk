@@ -41,6 +41,12 @@ rule estimate_graph:
     input:
         table="results/data/{dataset}/split{split}.parquet",
         info="results/data/{dataset}/split{split}.json",
+        # No input of other graphs, whose results must not depend on it.
+        card=lambda wildcards: (
+            f"results/data/{wildcards.dataset}/card.json"
+            if wildcards.graph == "true"
+            else []
+        ),
     output:
         edges="results/graphs/{dataset}/split{split}/{graph}.parquet",
         info="results/graphs/{dataset}/split{split}/{graph}.json",

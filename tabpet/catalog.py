@@ -5,7 +5,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -14,6 +14,9 @@ from tabpet.errors import TabpetError
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SHA256 = re.compile(r"[0-9a-f]{16,64}")
 LISTS = ("categorical", "ignore", "groups", "notears_lambdas")
+
+
+Option = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
 
 class CatalogRow(BaseModel):
@@ -28,7 +31,8 @@ class CatalogRow(BaseModel):
     openml_id: int | None = None
     version: int | None = None
     path: Path | None = None
-    options: dict[str, int] = {}  # of a synthetic table: d, k, n, seed, ...
+    options: dict[str, Option] = {}  # of a synthetic table: d, k, n, seed, ...
+    graph: Path | None = None  # the true graph, a CSV file of edges between features
     categorical: tuple[str, ...] = ()  # number-coded columns that are categories
     ignore: tuple[str, ...] = ()  # columns that are no features
     abbreviation: str | None = None
@@ -72,16 +76,10 @@ class CatalogRow(BaseModel):
 
     def fetch_fields(self) -> dict[str, Any]:
         """The fields of the row that decide what the raw table is, as plain JSON values."""
-        return self.model_dump(
-            mode="json",
-            exclude={
-                "abbreviation",
-                "groups",
-                "batch_size",
-                "batch_size_saint",
-                "notears_lambdas",
-            },
-        )
+        aside = {"abbreviation", "groups", "batch_size", "batch_size_saint", "notears_lambdas"}
+        if self.graph is None:
+            aside.add("graph")
+        return self.model_dump(mode="json", exclude=aside)
 
 
 def read_catalogs(paths: Iterable[Path]) -> dict[str, CatalogRow]:
@@ -194,11 +192,12 @@ def _parse_fields(fields: Mapping[str | None, str | None], folder: Path) -> dict
             values[key] = tuple(item.strip() for item in values[key].split(";") if item.strip())
     if "options" in values:
         items = [item for item in values["options"].split(";") if item.strip()]
-        if not all(re.fullmatch(r"\s*\w+\s*=\s*\d+\s*", item) for item in items):
-            raise ValueError(f"options: write `key=number;key=number`, not {values['options']!r}")
+        if not all(re.fullmatch(r"\s*\w+\s*=\s*[\w.]+\s*", item) for item in items):
+            raise ValueError(f"options: write `key=value;key=value`, not {values['options']!r}")
         values["options"] = dict(item.replace(" ", "").split("=") for item in items)
-    if "path" in values:
-        values["path"] = folder / values["path"]
+    for key in ("path", "graph"):
+        if key in values:
+            values[key] = folder / values[key]
     return values
 
 

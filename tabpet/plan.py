@@ -18,8 +18,8 @@ from tabpet.settings import Settings
 
 RULES = {TUNED: "tune_trees", DEFAULT: "fit_references"}
 RUN_FILE = re.compile(
-    r"runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/(?P<encoding>[^/]+)/"
-    r"seed(?P<seed>\d+)\.parquet$"
+    r"(studies/(?P<study>[^/]+)/)?runs/(?P<dataset>[^/]+)/split(?P<split>\d+)/(?P<model>[^/]+)/"
+    r"(?P<encoding>[^/]+)/seed(?P<seed>\d+)\.parquet$"
 )
 
 
@@ -41,6 +41,7 @@ class Cell:
     model: str
     encoding: str  # a graph's name, `<graph>-<control>`, or `tuned` or `default` for trees
     seed: int
+    study: str | None = None  # that it belongs to; None for the run itself
 
     @classmethod
     def parse(cls, path: Path | str) -> "Cell":
@@ -57,7 +58,8 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """The columns of its rows that name the cell."""
-        return {field.name: getattr(self, field.name) for field in fields(Cell)}
+        named = [field.name for field in fields(Cell) if field.name != "study"]
+        return {name: getattr(self, name) for name in named}
 
     @property
     def graph(self) -> str | None:
@@ -67,7 +69,7 @@ class Cell:
     @property
     def run(self) -> Path:
         """Its run file, from the folder that holds `results`."""
-        return Path(f"results/runs/{self._place}.parquet")
+        return Path(f"{self._folder}/runs/{self._place}.parquet")
 
     @property
     def trials(self) -> Path:
@@ -79,7 +81,7 @@ class Cell:
         """What an interrupted or extended job goes on from; no rule's output, so it stays."""
         if self.encoding == TUNED:
             return Path(f"results/journals/{self._split}/{self.model}/seed{self.seed}.log")
-        return Path(f"results/journals/{self._place}.parquet")
+        return Path(f"{self._folder}/journals/{self._place}.parquet")
 
     @property
     def inputs(self) -> dict[str, Path]:
@@ -115,8 +117,15 @@ class Cell:
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("encode_positions", encoded, self.graph))
         encoding = [] if self.graph is None else [self.encoding]
-        rule = RULES.get(self.encoding, "train_transformer")
-        return (*stages, self._stage(rule, self.run, self.model, *encoding, f"seed{self.seed}"))
+        rule = RULES.get(
+            self.encoding, "train_transformer" if self.study is None else "train_study"
+        )
+        names = (self.model, *encoding, f"seed{self.seed}", *filter(None, [self.study]))
+        return (*stages, self._stage(rule, self.run, *names))
+
+    @property
+    def _folder(self) -> str:
+        return "results" if self.study is None else f"results/studies/{self.study}"
 
     @property
     def _split(self) -> str:
@@ -140,7 +149,9 @@ def member_alphas(encoding: str, alphas: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({0.0, *map(float, grid)}))
 
 
-def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[Cell]:
+def planned_cells(
+    settings: Settings, datasets: Iterable[str], study: str | None = None
+) -> Iterator[Cell]:
     """Every cell of some datasets, in the order of the tables."""
     learners: list[tuple[str, str]] = [
         (model, encoding) for model in settings.models for encoding in settings.encodings_of(model)
@@ -150,7 +161,7 @@ def planned_cells(settings: Settings, datasets: Iterable[str]) -> Iterator[Cell]
     for dataset in datasets:
         for model, encoding in learners:
             for split, seed in settings.split_seeds:
-                yield Cell(dataset, split, model, encoding, seed)
+                yield Cell(dataset, split, model, encoding, seed, study)
 
 
 def run_settings(settings: Settings, row: CatalogRow, model: str, encoding: str) -> dict[str, Any]:

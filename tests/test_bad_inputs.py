@@ -144,7 +144,7 @@ BAD_SHEETS = {
     "too few cells": ("name,path,target,task\na,b\n", "as many cells as the header"),
     "bad options": (
         "name,source,target,task,options\na,synthetic,y,regression,d=12;k\n",
-        "options: write `key=number;key=number`",
+        "options: write `key=value;key=value`",
     ),
     "negative batch": (
         "name,path,target,task,batch_size\na,a.csv,y,regression,-3\n",

@@ -96,7 +96,7 @@ def test_a_file_gets_its_answer(installed):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=["a", "b", "y"])
     frame.to_csv(work / "t.csv", index=False)
-    options = ["t.csv", "--target", "y", "--splits", "1", "--minutes", "1"]
+    options = ["t.csv", "--target", "y", "--splits", "1", "--minutes", "10"]
     done = run(installed, "tabpet", "try", *options)
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())

@@ -99,7 +99,7 @@ def test_catalog_holds_the_papers_tables():
     assert sum(row.task == "classification" for row in paper) == 25
     assert len({row.abbreviation for row in catalog.values()}) == len(catalog)
     # The paper's effective-rank study takes the tables with 4,500 to 50,000 rows.
-    studied = {row.name for row in paper if "effective-rank" in row.groups}
+    studied = {row.name for row in paper if "effective_rank" in row.groups}
     assert studied == {row.name for row in paper if 4500 <= row.n_rows <= 50_000}
     # SAINT's batch shrinks above 100 features; DN, JA and MA have a reduced NOTEARS grid.
     assert {row.name for row in paper if row.batch_size_saint == 64} == {

@@ -13,7 +13,8 @@ from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:
     rows = [CatalogRow.model_validate(row) for row in snakemake.params.rows]
-    scores = collect_runs(Settings.model_validate(snakemake.params.settings), rows)
+    study = snakemake.wildcards.get("study")
+    scores = collect_runs(Settings.model_validate(snakemake.params.settings), rows, study=study)
     log.info("%d runs, %d not ok", len(scores), int((scores["status"] != "ok").sum()))
     for reason in scores.loc[scores["status"] == "outdated", "reason"].unique():
         log.warning("left out: %s", reason)

@@ -1,7 +1,8 @@
 """Estimate one graph over the features of one split.
 
-Reads: the prepared split. Writes: the edges (source, target, weight, over nodes) as Parquet, and
-how the graph was made, its quality and its node -> feature map as JSON.
+Reads: the prepared split; for the graph `true`, the card that has it. Writes: the edges (source,
+target, weight, over nodes) as Parquet, and how the graph was made, its quality and its node ->
+feature map as JSON.
 """
 
 from pathlib import Path
@@ -21,4 +22,5 @@ with run_job(snakemake):
         Path(snakemake.output.info),
         seconds=exported_settings().graph_seconds,
         retries_left=retries_left(snakemake.resources.attempt),
+        card=Path(snakemake.input.card) if snakemake.input.card else None,
     )

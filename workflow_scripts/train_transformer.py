@@ -3,7 +3,8 @@
 Reads: the prepared split, the encoding of a graph, and what an earlier job left in the journal:
 what it has with the same settings and inputs is not trained again. Writes: a run per alpha, the
 learning curves and the predictions of validation and test rows (without rows unless they are
-wanted), all as Parquet. The state of training is saved in the journal when the job is asked to end.
+wanted), all as Parquet; with an output `ranks`, the effective ranks of the kept models' embeddings.
+The state of training is saved in the journal when the job is asked to end.
 """
 
 from tabpet.cells import cells_to_do, run_cells
@@ -16,6 +17,11 @@ if cells := cells_to_do(snakemake, {snakemake.wildcards.model: settings}, alphas
         from tabpet.training.job import TrainingJob  # torch: only where there is something to do
 
         job = TrainingJob(
-            settings, alphas, exported_settings(), snakemake.threads, snakemake.resources.mem_mb
+            settings,
+            alphas,
+            exported_settings(),
+            snakemake.threads,
+            snakemake.resources.mem_mb,
+            ranks=snakemake.output.get("ranks") is not None,
         )
         run_cells(snakemake, cells, job.train, job.lose)

@@ -17,6 +17,16 @@ class Caption:
 _TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 FIGURES = {name: Caption(**texts) for name, texts in _TEXTS["figures"].items()}
 TABLE_TEXTS: dict[str, str] = _TEXTS["tables"]
+STUDY_FIGURES = {  # by study and name
+    study: {name: Caption(**texts) for name, texts in figures.items()}
+    for study, figures in _TEXTS["studies"].items()
+}
+# Of every figure, by its name.
+CAPTIONS = {
+    name: caption
+    for figures in (FIGURES, *STUDY_FIGURES.values())
+    for name, caption in figures.items()
+}
 
 
 def figure_files(folder: str) -> list[str]:

@@ -33,13 +33,16 @@ RETRY = "`tabpet retry --status outdated` (with the run's --config) has snakemak
 
 
 def collect_runs(
-    settings: Settings, rows: Iterable[CatalogRow], folder: Path = Path()
+    settings: Settings,
+    rows: Iterable[CatalogRow],
+    folder: Path = Path(),
+    study: str | None = None,
 ) -> pd.DataFrame:
     """The rows of every planned cell of some datasets, in the order of the plan."""
     inputs = _Inputs(folder)
     frames = []
     for row in rows:
-        for cell in planned_cells(settings, [row.name]):
+        for cell in planned_cells(settings, [row.name], study):
             frames += _cell_rows(cell, row, settings, inputs)
     return pd.concat(frames, ignore_index=True) if frames else runs_frame([])
 

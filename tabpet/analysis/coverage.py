@@ -13,7 +13,7 @@ from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import STATUSES
 
 JOB = ["dataset", "split", "model", "encoding", "seed"]
-CELL = JOB[:-1]
+CHOICE = JOB[:-1]
 NO_GRAPH = "no graph"  # skipped, because there is no graph to encode
 OUTCOMES = (*STATUSES[:2], NO_GRAPH, *STATUSES[2:])
 
@@ -72,14 +72,14 @@ def coverage_table(results: Results) -> Table:
     jobs = job_outcomes(results.scores)
     if jobs.empty:
         return Table.empty("coverage", "no run was planned")
-    data = _count(jobs, [*CELL, "task"])
-    reasons = jobs[jobs["outcome"] != "ok"].groupby(CELL, sort=False)["reason"].first()
-    data = data.merge(reasons.reset_index(), on=CELL, how="left")
+    data = _count(jobs, [*CHOICE, "task"])
+    reasons = jobs[jobs["outcome"] != "ok"].groupby(CHOICE, sort=False)["reason"].first()
+    data = data.merge(reasons.reset_index(), on=CHOICE, how="left")
     done = data[data["planned"] == data["ok"]].groupby(["model", "encoding"])["dataset"].nunique()
     summary = _count(jobs, ["model", "encoding"]).set_index(["model", "encoding"])
     summary["datasets"] = data.groupby(["model", "encoding"])["dataset"].nunique()
     summary["complete"] = done.reindex(summary.index, fill_value=0)
-    labelled = summary.set_axis([_cell_name(*cell) for cell in summary.index])
+    labelled = summary.set_axis([_treatment_name(*treatment) for treatment in summary.index])
     total = show(summary.sum().to_frame("all").T, ALL_JOBS, "Model, encoding")
     panel = Panel(show(labelled, COVERAGE, "Model, encoding")).with_footer(total)
     return Table.of("coverage", results.settings, data, [panel])
@@ -141,7 +141,7 @@ def _kind(encoding: str) -> str:
     return {TUNED: "Tuning", DEFAULT: "References"}.get(encoding, "Training")
 
 
-def _cell_name(model: str, encoding: str) -> str:
+def _treatment_name(model: str, encoding: str) -> str:
     if model in TRANSFORMERS:
         return f"{MODELS[model]}, {encoding_name(encoding)}"
     return f"{MODELS.get(model, model)}, {encoding}"

@@ -45,8 +45,10 @@ PET_COLUMNS = (
 
 def detailed_graphs_table(results: Results) -> Table:
     """Baseline, Tab-PET and improvement of every graph estimator, per dataset and model."""
-    cells = results.cells
-    data = cells[[EncodingName.parse(name).control is None for name in cells["encoding"]]].copy()
+    averages = results.averages
+    data = averages[
+        [EncodingName.parse(name).control is None for name in averages["encoding"]]
+    ].copy()
     if data.empty:
         return Table.empty("detailed_graphs", "no transformer was trained with a graph's encoding")
     data["abbreviation"] = data["dataset"].map(results.short)
@@ -59,15 +61,15 @@ def detailed_graphs_table(results: Results) -> Table:
     return Table.of("detailed_graphs", results.settings, data[COLUMNS], panels)
 
 
-def _graphs_panel(results: Results, cells: pd.DataFrame, model: str, task: str) -> Panel:
-    present = set(cells["encoding"])
+def _graphs_panel(results: Results, averages: pd.DataFrame, model: str, task: str) -> Panel:
+    present = set(averages["encoding"])
     columns = {
         encoding: under(encoding_name(encoding), GRAPH_COLUMNS)
         for encoding in results.encodings_of(model)
         if encoding in present
     }
     heading = f"{MODELS[model]}, {TASKS[task].lower()} ({METRICS[task]})"
-    return Panel(spread_datasets(results, cells, task, "encoding", columns), heading, beside=3)
+    return Panel(spread_datasets(results, averages, task, "encoding", columns), heading, beside=3)
 
 
 def spread_datasets(
@@ -87,8 +89,8 @@ def detailed_models_table(results: Results) -> Table:
     """All methods per dataset with standard deviations, improvements and oracle."""
     if results.methods.empty:
         return Table.empty("detailed_models", "no run has finished")
-    cells = results.cells[results.cells["encoding"] == results.settings.main_encoding]
-    gains = cells.assign(method=[str(Method(model, "pet")) for model in cells["model"]])[
+    averages = results.averages[results.averages["encoding"] == results.settings.main_encoding]
+    gains = averages.assign(method=[str(Method(model, "pet")) for model in averages["model"]])[
         ["dataset", "method", "improvement", "oracle_improvement", "oracle_sd"]
     ]
     data = results.methods.merge(gains, on=["dataset", "method"], how="left")

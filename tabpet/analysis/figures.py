@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 CHOSEN, ORACLE = "alpha chosen on validation", "alpha chosen on test (oracle)"
-_CELL_COLUMNS = ["dataset", "task", "model", "encoding", *GAINS]
+_GAIN_COLUMNS = ["dataset", "task", "model", "encoding", *GAINS]
 # What the points of a column look like.
 GAIN_MARKS = {
     "improvement": Mark(CHOSEN, MAIN, MAIN),
@@ -74,10 +74,10 @@ def draw_null_controls(results: Results) -> Drawing:
     """The main encoding beside random and shuffled ones of the same width, by the same choice."""
     main = results.settings.main_encoding
     encodings = [main, *map(results.control_of_main, ("random", "shuffled"))]
-    cells = results.cells[results.cells["encoding"].isin(encodings)]
-    if main not in (ran := present(encodings, cells["encoding"])) or len(ran) == 1:
+    averages = results.averages[results.averages["encoding"].isin(encodings)]
+    if main not in (ran := present(encodings, averages["encoding"])) or len(ran) == 1:
         raise NothingToDraw("Random and shuffled encodings were not run beside the main encoding.")
-    models = present(TRANSFORMERS, cells["model"])
+    models = present(TRANSFORMERS, averages["model"])
     return _draw_boxes(results, models, encodings, 0.8 + 1.75 * len(models))
 
 
@@ -88,13 +88,13 @@ def _draw_boxes(
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    cells = results.cells
-    cells = cells[cells["model"].isin(models) & cells["encoding"].isin(encodings)]
+    averages = results.averages
+    averages = averages[averages["model"].isin(models) & averages["encoding"].isin(encodings)]
     figure, panels = plot.panel_grid(7.2, height, models, [""], sharex=True)
     for (model, _), axes in panels.items():
-        these = cells[cells["model"] == model]
+        these = averages[averages["model"] == model]
         _paired_boxes(axes, these, present(encodings, these["encoding"]))
-        plot.percent_axis(axes, "x", cells[GAINS], "improvement over no encodings, percent")
+        plot.percent_axis(axes, "x", averages[GAINS], "improvement over no encodings, percent")
         axes.set_title(f"{MODELS[model]}, {count(these['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     handles = [
@@ -103,14 +103,14 @@ def _draw_boxes(
         Patch(facecolor="none", edgecolor=WARM, label=ORACLE),
     ]
     plot.legend_below(figure, handles)
-    return Drawing(figure, cells[_CELL_COLUMNS])
+    return Drawing(figure, averages[_GAIN_COLUMNS])
 
 
-def _paired_boxes(axes: "Axes", cells: pd.DataFrame, encodings: Sequence[str]) -> None:
+def _paired_boxes(axes: "Axes", averages: pd.DataFrame, encodings: Sequence[str]) -> None:
     """A line per encoding: a filled box with its points, and the oracle's hollow box below."""
     labels = []
     for place, encoding in enumerate(encodings):
-        gains = cells[cells["encoding"] == encoding]
+        gains = averages[averages["encoding"] == encoding]
         chosen = gains["improvement"].dropna().to_numpy()
         oracle = gains["oracle_improvement"].dropna().to_numpy()
         plot.box(axes, chosen, place - 0.17, SHADES[2], MAIN, 0.28)
@@ -167,8 +167,8 @@ def _dumbbells(axes: "Axes", numbers: pd.DataFrame) -> None:
 
 def draw_size(results: Results) -> Drawing:
     """Improvement against the number of rows of a dataset (paper, appendix H.5)."""
-    cells = results.cells[results.cells["encoding"] == results.settings.main_encoding]
-    numbers = cells[_CELL_COLUMNS].merge(results.sizes, on="dataset")
+    averages = results.averages[results.averages["encoding"] == results.settings.main_encoding]
+    numbers = averages[_GAIN_COLUMNS].merge(results.sizes, on="dataset")
     if numbers.empty:
         raise NothingToDraw("No dataset has both a size and a run with the main encoding.")
     models = present(TRANSFORMERS, numbers["model"])
@@ -188,9 +188,9 @@ def draw_size(results: Results) -> Drawing:
     return Drawing(figure, numbers)
 
 
-def _draw_thirds(axes: "Axes", cells: pd.DataFrame) -> None:
+def _draw_thirds(axes: "Axes", averages: pd.DataFrame) -> None:
     """The median improvement of the small, middle and large datasets, each a third of them."""
-    known = cells.dropna(subset=["improvement"]).sort_values("rows", kind="stable")
+    known = averages.dropna(subset=["improvement"]).sort_values("rows", kind="stable")
     if len(known) < 9:
         return
     labels = ("median of a third of the datasets", "_middle", "_large")  # one in the legend
@@ -201,11 +201,11 @@ def _draw_thirds(axes: "Axes", cells: pd.DataFrame) -> None:
         axes.plot(ends, [median, median], color=INK, linewidth=2, label=label, zorder=4)
 
 
-def _trend(cells: pd.DataFrame) -> str:
+def _trend(averages: pd.DataFrame) -> str:
     """The rank correlation between size and improvement, in words."""
     from scipy.stats import spearmanr
 
-    known = cells.dropna(subset=["improvement"])
+    known = averages.dropna(subset=["improvement"])
     if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
         return "too few for a trend"
     correlation = spearmanr(known["rows"], known["improvement"])

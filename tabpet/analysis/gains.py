@@ -94,9 +94,9 @@ ORACLE = (
     Column("same_alpha", "Difference", "same alpha, %", share),
 )
 
-Cell = tuple[str, str]  # model and encoding
-# What a table adds to the improvements of a cell in a scope.
-More = Callable[[Cell, str, pd.DataFrame], dict[str, Any]]
+Treatment = tuple[str, str]  # model and encoding
+# What a table adds to the improvements of a treatment in a scope.
+More = Callable[[Treatment, str, pd.DataFrame], dict[str, Any]]
 
 
 def significance_table(results: Results) -> Table:
@@ -159,13 +159,17 @@ def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:
 
 def graph_methods_table(results: Results) -> Table:
     """Mean improvement and time of the graph estimators, per model."""
-    cells = [cell for cell in _cells(results) if EncodingName.parse(cell[1]).control is None]
-    if not cells:
+    treatments = [
+        treatment
+        for treatment in _treatments(results)
+        if EncodingName.parse(treatment[1]).control is None
+    ]
+    if not treatments:
         return Table.empty("graph_methods", "no transformer was trained with a graph's encoding")
 
-    def states_and_time(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
-        notes = [results.graph_note(str(name), cell[1]) for name in gains.index]
-        seconds = _graph_seconds(results, cell[1])
+    def states_and_time(treatment: Treatment, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
+        notes = [results.graph_note(str(name), treatment[1]) for name in gains.index]
+        seconds = _graph_seconds(results, treatment[1])
         return {
             **_oracle(gains),
             "empty": notes.count("empty graph"),
@@ -174,13 +178,13 @@ def graph_methods_table(results: Results) -> Table:
             "timed_datasets": len(seconds),
         }
 
-    data = _rows(results, product(cells, TASKS), states_and_time)
+    data = _rows(results, product(treatments, TASKS), states_and_time)
     tasks = {
         task: under(f"{heading}, improvement in %", GRAPH_METHODS)
         for task, heading in TASKS.items()
     }
     tasks["regression"] += GRAPH_TIMES
-    shown = spread(_labelled(data), _labels(cells), "task", tasks, "Model, graph")
+    shown = spread(_labelled(data), _labels(treatments), "task", tasks, "Model, graph")
     return Table.of("graph_methods", results.settings, data, [Panel(shown)])
 
 
@@ -201,8 +205,8 @@ def learnable_table(results: Results) -> Table:
         reason = f"no model has both {main} and {trained}: add {trained} to `controls`"
         return Table.empty("learnable", reason)
 
-    def duel(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
-        model, encoding = cell
+    def duel(treatment: Treatment, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
+        model, encoding = treatment
         both = results.paired(model, encoding, trained if encoding == main else main, scope)
         wins = higher_wins(both["improvement"], both["improvement_other"])
         counts = {"duels": wins.datasets, "win_rate": wins.percent, "ties": wins.ties}
@@ -220,21 +224,21 @@ def controls_table(results: Results) -> Table:
     """What encodings without structure gain through the same choice of alpha."""
     main = results.settings.main_encoding
     controls = list(map(results.control_of_main, CONTROL_KINDS))
-    cells = [
+    treatments = [
         (model, encoding)
         for model, encoding in product(results.models, (main, *controls))
         if encoding in (ran := results.encodings_of(model)) and set(controls) & set(ran)
     ]
-    if not cells:
+    if not treatments:
         reason = f"no control of {main} was run: list for example {main}-random in `controls`"
         return Table.empty("controls", reason)
 
-    def duel(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
-        model, encoding = cell
+    def duel(treatment: Treatment, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
+        model, encoding = treatment
         against = {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
         return {"p": wilcoxon(gains["improvement"]).p, **_oracle(gains), **against}
 
-    data = _known_rows(results, cells, duel)
+    data = _known_rows(results, treatments, duel)
     columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = data.reindex(columns=[*data.columns.difference(columns, sort=False), *columns])
     data["pet_p_holm"] = holm(data["pet_p"])
@@ -259,12 +263,16 @@ def _duel(both: pd.DataFrame) -> dict[str, Any]:
 def oracle_table(results: Results) -> Table:
     """How much better a choice on the test set looks, for every model and encoding."""
     # A learnable encoding has one alpha, so nothing to choose.
-    cells = [cell for cell in _cells(results) if not EncodingName.parse(cell[1]).is_trained]
-    if not cells:
+    treatments = [
+        treatment
+        for treatment in _treatments(results)
+        if not EncodingName.parse(treatment[1]).is_trained
+    ]
+    if not treatments:
         return Table.empty("oracle", "no transformer has an alpha to choose")
 
-    def inflation(cell: Cell, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
-        choices = results.choices.set_index(["model", "encoding"]).loc[[cell]]
+    def inflation(treatment: Treatment, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
+        choices = results.choices.set_index(["model", "encoding"]).loc[[treatment]]
         choices = choices[choices["dataset"].isin(results.datasets_of(scope))]
         return {
             "p": wilcoxon(gains["improvement"]).p,
@@ -273,7 +281,7 @@ def oracle_table(results: Results) -> Table:
             "same_alpha": 100 * (choices["alpha"] == choices["oracle_alpha"]).mean(),
         }
 
-    data = _known_rows(results, cells, inflation)
+    data = _known_rows(results, treatments, inflation)
     panels = panels_by_scope(_labelled(data), ORACLE, "Model, encoding")
     return Table.of("oracle", results.settings, data, panels)
 
@@ -287,12 +295,12 @@ def no_main_encoding(results: Results) -> str:
     return f"no run with {main} has finished; set `analysis.main_encoding` to {' or '.join(known)}"
 
 
-def _cells(results: Results) -> list[Cell]:
+def _treatments(results: Results) -> list[Treatment]:
     return [(model, name) for model in results.models for name in results.encodings_of(model)]
 
 
-def _rows(results: Results, order: Iterable[tuple[Cell, str]], more: More) -> pd.DataFrame:
-    """A row per cell and scope: its improvements over datasets, and what a table adds to them."""
+def _rows(results: Results, order: Iterable[tuple[Treatment, str]], more: More) -> pd.DataFrame:
+    """A row per treatment and scope: its improvements, and what a table adds to them."""
     rows = []
     for (model, encoding), scope in order:
         gains = results.gains(model, encoding, scope)
@@ -302,12 +310,12 @@ def _rows(results: Results, order: Iterable[tuple[Cell, str]], more: More) -> pd
     return pd.DataFrame(rows)
 
 
-def _known_rows(results: Results, cells: list[Cell], more: More) -> pd.DataFrame:
-    """The same for all scopes, of cells that have an improvement there."""
+def _known_rows(results: Results, treatments: list[Treatment], more: More) -> pd.DataFrame:
+    """The same for all scopes, of treatments that have an improvement there."""
     known = [
-        (cell, scope)
-        for scope, cell in product(SCOPES, cells)
-        if results.gains(*cell, scope)["improvement"].notna().any()
+        (treatment, scope)
+        for scope, treatment in product(SCOPES, treatments)
+        if results.gains(*treatment, scope)["improvement"].notna().any()
     ]
     return _rows(results, known, more)
 
@@ -322,8 +330,8 @@ def _oracle(gains: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _labels(cells: Iterable[Cell]) -> list[str]:
-    return [f"{MODELS[model]}, {encoding_name(encoding)}" for model, encoding in cells]
+def _labels(treatments: Iterable[Treatment]) -> list[str]:
+    return [f"{MODELS[model]}, {encoding_name(encoding)}" for model, encoding in treatments]
 
 
 def _labelled(data: pd.DataFrame) -> pd.DataFrame:

@@ -69,7 +69,7 @@ def draw_boxes(results: Results) -> Drawing:
 
 def draw_scatter(results: Results) -> Drawing:
     """Improvement against entropy and Fiedler value, with cumulative means (appendix H.1)."""
-    first = results.cells[results.cells["model"].isin(results.models[:1])]
+    first = results.averages[results.averages["model"].isin(results.models[:1])]
     numbers = graph_facts(results).merge(
         first[["dataset", "encoding", "model", *GAINS]].rename(columns={"encoding": "method"}),
         on=["dataset", "method"],

@@ -146,10 +146,10 @@ def load_template(name: str, **filters: Callable[..., str]) -> Template:
 def main_effects(results: Results) -> list[Effect]:
     """The effect of the main encoding on every transformer that has one, in the paper's order."""
     settings = results.settings
-    cells = results.cells.dropna(subset=["improvement"])
-    cells = cells[cells["encoding"] == settings.main_encoding].set_index("dataset")
-    models = present(TRANSFORMERS, cells["model"])
-    main = {model: cells[cells["model"] == model] for model in models}
+    averages = results.averages.dropna(subset=["improvement"])
+    averages = averages[averages["encoding"] == settings.main_encoding].set_index("dataset")
+    models = present(TRANSFORMERS, averages["model"])
+    main = {model: averages[averages["model"] == model] for model in models}
     controls = {model: tuple(_controls(results, model)) for model in models}
     evidence = [
         Evidence(

@@ -29,7 +29,7 @@ def mixed_model_table(results: Results) -> Table:
     """Gains of all transformers and encodings in one model, with datasets as random effect."""
     main = results.settings.main_encoding
     gains = sized_gains(results)
-    if main not in set(results.cells["encoding"]):
+    if main not in set(results.averages["encoding"]):
         return Table.empty("mixed_model", no_main_encoding(results))
     datasets = gains[gains["encoding"] == main]["dataset"].nunique()
     if datasets < FEWEST_DATASETS:
@@ -67,7 +67,7 @@ def mixed_model_table(results: Results) -> Table:
 def sized_gains(results: Results) -> pd.DataFrame:
     """A row per dataset, model and encoding that has both gains, with the size of the dataset."""
     columns = ["dataset", "model", "encoding", *GAINS]
-    gains = results.cells[columns].merge(results.sizes, on="dataset").dropna()
+    gains = results.averages[columns].merge(results.sizes, on="dataset").dropna()
     return gains.assign(size=np.log10(gains["rows"].astype(float)))
 
 

@@ -33,6 +33,19 @@ TABLES = {
     "claims": "Published gains against those of this run",
     "coverage": "Planned and finished runs",
 }
+# Tables of the studies, under results/studies/<report>/tables/.
+STUDY_TABLES = {
+    "synthetic": {
+        "synthetic": "Gains by structure",
+        "synthetic_trend": "Does the gain grow with structure?",
+        "edge_recovery": "Edges found by graph estimators",
+    },
+    "effective_rank": {"effective_rank": "Effective rank by alpha"},
+}
+# Of every table, by its name.
+TITLES = {
+    name: title for tables in (TABLES, *STUDY_TABLES.values()) for name, title in tables.items()
+}
 # Methods of the main table, in the paper's order; then those that only this project has.
 METHODS = tuple(
     map(

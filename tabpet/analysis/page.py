@@ -1,7 +1,7 @@
 """One self-contained page about a run: what was run, what came out, and everything behind it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from tabpet import __version__
 from tabpet.analysis import plot
-from tabpet.analysis.captions import FIGURES
+from tabpet.analysis.captions import CAPTIONS
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
@@ -23,6 +23,7 @@ from tabpet.analysis.headline import Headline, load_template, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS, encoding_name, is_reference
 from tabpet.analysis.results import Results
+from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method
 from tabpet.registry import DEFAULT, TUNED
@@ -60,8 +61,14 @@ def render_page(
     headline: Headline,
     figures: Mapping[str, str],
     settings: Mapping[str, Any],
+    studies: Sequence[Study] = (),
 ) -> str:
     """The page as HTML; `figures` maps names to the SVG that the figure's file holds."""
+    drawn = {
+        name: plot.svg_text(drawing.figure)
+        for study in studies
+        for name, drawing in study.drawings.items()
+    }
     template = load_template("page.html", score=_score, percent=_percent, raw=_raw)
     return template.render(
         verdict=headline.verdict,
@@ -75,8 +82,9 @@ def render_page(
         coverage=coverage_table(results),
         failures=failures(results).to_dict("records"),
         warnings=dataset_warnings(results.datasets),
-        figures={name: Markup(inline_svg(svg, name)) for name, svg in figures.items()},
-        captions=FIGURES,
+        figures={name: Markup(inline_svg(svg, name)) for name, svg in {**figures, **drawn}.items()},
+        captions=CAPTIONS,
+        studies=studies,
         panels=_curve_panels(results),
         curve_models=[_curve_model(model) for model in results.models],
         settings=yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True),
@@ -143,12 +151,12 @@ def key_numbers(results: Results) -> list[KeyNumber]:
 
 def result_rows(results: Results) -> pd.DataFrame:
     """Every model with every encoding on every dataset, then trees and references."""
-    cells, methods, keys = results.cells, results.methods, ["dataset", "model", "encoding"]
+    averages, methods, keys = results.averages, results.methods, ["dataset", "model", "encoding"]
     alphas = results.choices.groupby(keys)["alpha"].agg(_alpha_text).rename("alpha").reset_index()
-    transformers = cells.merge(alphas, on=keys, how="left").assign(
-        model=[MODELS[model] for model in cells["model"]],
-        encoding=[encoding_name(encoding) for encoding in cells["encoding"]],
-        note=list(map(results.graph_note, cells["dataset"], cells["encoding"])),
+    transformers = averages.merge(alphas, on=keys, how="left").assign(
+        model=[MODELS[model] for model in averages["model"]],
+        encoding=[encoding_name(encoding) for encoding in averages["encoding"]],
+        note=list(map(results.graph_note, averages["dataset"], averages["encoding"])),
     )
     models = methods["method"].map(lambda method: Method.parse(method).model)
     kinds = methods["method"].map(lambda method: DEFAULT if is_reference(method) else TUNED)
@@ -254,7 +262,7 @@ def _inline_attribute(key: str, value: str, name: str) -> str:
 
 
 def _label(name: str) -> str:
-    return FIGURES[name].title if name in FIGURES else "Improvement over alpha"
+    return CAPTIONS[name].title if name in CAPTIONS else "Improvement over alpha"
 
 
 def _score(value: float, task: str) -> str:

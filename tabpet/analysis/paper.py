@@ -115,11 +115,11 @@ def _with_encodings(cells: pd.Series) -> list[str]:
 
 def _our_cells(results: Results) -> pd.DataFrame:
     """Scores of this run under the names of the paper's cells; its main encoding is Spearman."""
-    cells = results.cells
-    spearman = cells[cells["encoding"] == PAPER_ENCODING]
+    averages = results.averages
+    spearman = averages[averages["encoding"] == PAPER_ENCODING]
     named = pd.concat(
         [
-            cells.assign(cell=cells["model"] + "/" + cells["encoding"]),
+            averages.assign(cell=averages["model"] + "/" + averages["encoding"]),
             spearman.assign(cell=spearman["model"]),
         ]
     )

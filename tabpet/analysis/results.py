@@ -73,7 +73,7 @@ class Results:
         return cls.build(read_runs(scores_path), settings, abbreviations, *tables)
 
     @cached_property
-    def cells(self) -> pd.DataFrame:
+    def averages(self) -> pd.DataFrame:
         """Choices averaged over splits: a row per dataset, model and encoding."""
         return average_splits(self.choices)
 
@@ -95,12 +95,12 @@ class Results:
         return [name for name, kind in self.tasks.items() if task in (kind, "all")]
 
     def gains(self, model: str, encoding: str, task: str) -> pd.DataFrame:
-        """Improvements of one cell per dataset of the task; an empty line where it failed.
+        """Improvements of a model and encoding per dataset; an empty line where it failed.
 
-        Datasets that the model skips, or that the cell was not planned for, have no line.
+        Datasets that the model skips, or that were not planned, have no line.
         """
-        cells = self.cells
-        mine = cells[(cells["model"] == model) & (cells["encoding"] == encoding)]
+        averages = self.averages
+        mine = averages[(averages["model"] == model) & (averages["encoding"] == encoding)]
         planned = self._planned.get((model, encoding), set())
         datasets = [name for name in self.datasets_of(task) if name in planned]
         return mine.set_index("dataset")[GAINS].reindex(datasets)
@@ -150,7 +150,7 @@ class Results:
 
     def encodings_of(self, model: str) -> list[str]:
         """The encodings that a model has choices for, in the order of the scores."""
-        return list(self.cells[self.cells["model"] == model]["encoding"].unique())
+        return list(self.averages[self.averages["model"] == model]["encoding"].unique())
 
     @cached_property
     def models(self) -> list[str]:
@@ -191,15 +191,15 @@ def read_table(path: Path) -> pd.DataFrame | None:
 
 def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:
     """Test scores of methods: trees, references, and transformers without and with Tab-PET."""
-    cells = average_splits(choices[choices["encoding"] == encoding])
+    averages = average_splits(choices[choices["encoding"] == encoding])
     plain = {"base_test": "test", "base_sd": "sd"}
     tab_pet = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
     shared = ["dataset", "task", "seeds", "splits"]
-    pet = [str(Method(model, "pet")) for model in cells["model"]]
+    pet = [str(Method(model, "pet")) for model in averages["model"]]
     frames = [
         _learner_scores(scored_runs(scores)),
-        cells[[*shared, *plain]].rename(columns=plain).assign(method=cells["model"]),
-        cells[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=pet),
+        averages[[*shared, *plain]].rename(columns=plain).assign(method=averages["model"]),
+        averages[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=pet),
     ]
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]
     methods = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)

@@ -1,6 +1,6 @@
 """The choice of alpha: by the validation score, with the test-chosen figure beside it.
 
-The unit of choice is a cell: one dataset, split, model and encoding, over all its seeds. Random,
+The unit of choice is a dataset, split, model and encoding, over all its seeds. Random,
 shuffled and learnable encodings go through the same choice.
 """
 
@@ -10,9 +10,9 @@ import pandas as pd
 from tabpet.stats.improvement import improvement
 from tabpet.stats.values import SAME
 
-CELL = ["dataset", "split", "model", "encoding"]
+CHOICE = ["dataset", "split", "model", "encoding"]
 CURVE_COLUMNS = [
-    *CELL, "task", "alpha", "val", "test", "test_sd", "seeds", "improvement", "chosen", "oracle",
+    *CHOICE, "task", "alpha", "val", "test", "test_sd", "seeds", "improvement", "chosen", "oracle",
 ]  # fmt: skip
 
 
@@ -25,7 +25,7 @@ def scored_runs(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Choices, a row per cell, and the curves over alpha that they were made from.
+    """Choices, a row each, and the curves over alpha that they were made from.
 
     A choice has the baseline (`base_val`, `base_test`, `base_sd`), the chosen alpha, and the one
     that the test likes best (`oracle_`). Scores are means over seeds, spreads are sample standard
@@ -33,7 +33,7 @@ def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     curves = _curves(scored_runs(scores))
     base, chosen, oracle = (
-        curves[rows].set_index(CELL)
+        curves[rows].set_index(CHOICE)
         for rows in (curves["alpha"] == 0, curves["chosen"], curves["oracle"])
     )
     choices = base[["task"]].assign(
@@ -55,9 +55,9 @@ def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _curves(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds for every alpha of every cell that has a candidate."""
+    """Means over seeds for every alpha of every choice that has a candidate."""
     shared = _shared_alphas(runs[runs["alpha"].notna()])
-    grouped = shared.groupby([*CELL, "task", "alpha"], sort=False)
+    grouped = shared.groupby([*CHOICE, "task", "alpha"], sort=False)
     curves = grouped.agg(
         val=("val_score", "mean"),
         test=("test_score", "mean"),
@@ -65,9 +65,9 @@ def _curves(runs: pd.DataFrame) -> pd.DataFrame:
         seeds=("seed", "nunique"),
     ).reset_index()
     # Cells in the order of the runs, alphas ascending.
-    curves["place"] = curves.groupby(CELL, sort=False).ngroup()
+    curves["place"] = curves.groupby(CHOICE, sort=False).ngroup()
     curves = curves.sort_values(["place", "alpha"], ignore_index=True)
-    curves = curves[curves.groupby(CELL)["alpha"].transform("size") > 1].reset_index(drop=True)
+    curves = curves[curves.groupby(CHOICE)["alpha"].transform("size") > 1].reset_index(drop=True)
     base = curves["test"].where(curves["alpha"] == 0).groupby(curves["place"]).transform("first")
     curves["improvement"] = np.where(
         curves["task"] == "classification",
@@ -80,20 +80,20 @@ def _curves(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shared_alphas(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs of finished seeds, at the alphas that every finished seed of the cell has.
+    """Runs of finished seeds, at the alphas that every finished seed of the choice has.
 
     A seed has finished when it has the baseline and at least one other alpha.
     """
-    seed = [runs[name] for name in (*CELL, "seed")]
+    seed = [runs[name] for name in (*CHOICE, "seed")]
     has_base = (runs["alpha"] == 0).groupby(seed).transform("any")
     has_other = (runs["alpha"] > 0).groupby(seed).transform("any")
     finished = runs[has_base & has_other]
-    seeds = finished.groupby(CELL)["seed"].transform("nunique")
-    return finished[finished.groupby([*CELL, "alpha"])["seed"].transform("nunique") == seeds]
+    seeds = finished.groupby(CHOICE)["seed"].transform("nunique")
+    return finished[finished.groupby([*CHOICE, "alpha"])["seed"].transform("nunique") == seeds]
 
 
 def is_best(curves: pd.DataFrame, column: str) -> pd.Series:
-    """Whether a row is its cell's best; alpha 0 is no candidate, of equals the smallest alpha wins.
+    """Whether a row is the best of its choice; alpha 0 is no candidate, of equals the smallest is.
 
     Means that differ by rounding alone are equal.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tabpet.analysis.captions import TABLE_TEXTS
-from tabpet.analysis.names import TABLES, encoding_name
+from tabpet.analysis.names import TITLES, encoding_name
 from tabpet.files import write_text
 from tabpet.settings import AnalysisSettings
 
@@ -184,7 +184,7 @@ class Table:
     @property
     def title(self) -> str:
         """What the table is about."""
-        return TABLES[self.name]
+        return TITLES[self.name]
 
     def to_csv(self) -> str:
         """Full numbers, one header line; a missing number is an empty cell."""

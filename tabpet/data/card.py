@@ -9,6 +9,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from tabpet.catalog import CatalogRow
+from tabpet.data.true_graph import TrueGraph
 from tabpet.errors import TabpetError
 
 MAX_LISTED_LEVELS = 50
@@ -50,6 +51,7 @@ class Card(BaseModel):
     constant_columns: list[str]
     id_like_columns: list[str]
     warnings: list[str]
+    true_graph: TrueGraph | None = None  # where it is known
 
 
 def make_card(

@@ -23,7 +23,8 @@ from tabpet.data.convention import (
     to_convention,
 )
 from tabpet.data.readers import read_table
-from tabpet.data.synthetic import generate_groups
+from tabpet.data.synthetic import generate_table
+from tabpet.data.true_graph import TrueGraph, read_edges
 from tabpet.errors import TabpetError
 from tabpet.extras import need
 from tabpet.places import find_mirror
@@ -43,6 +44,9 @@ def fetch_dataset(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFram
     frame, target, warnings = _to_raw(loaded.frame, row, loaded.target)
     card = make_card(frame, row, target, loaded.origin, warnings)
     card.openml_id, card.version = loaded.openml_id, loaded.version
+    card.true_graph = loaded.true_graph
+    if row.graph is not None:
+        card.true_graph = read_edges(row.graph, set(frame.columns) - {target})
     shape, content = check_expectation(card, row), check_content(card, row)
     if content and loaded.downloaded and row.sha256_of == "mirror":
         card.warnings.append(
@@ -80,6 +84,7 @@ class _Loaded:
     openml_id: int | None = None
     version: int | None = None
     downloaded: bool = False  # from OpenML itself
+    true_graph: TrueGraph | None = None
 
 
 def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
@@ -90,13 +95,11 @@ def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
         return _Loaded(load_bundled(row.name), row.target, "bundled")
     if row.source == "synthetic":
         try:
-            table, _ = generate_groups(**row.options)
-        except TypeError:
-            raise TabpetError(
-                f"{row.name}: `options` of a synthetic table must be `d=..;k=..;n=..;seed=..` "
-                f"and may have `n_categorical=..`; found {row.options}."
-            ) from None
-        return _Loaded(table, row.target, f"generated with {row.options}")
+            table, truth = generate_table(row.options)
+        except TabpetError as error:
+            raise TabpetError(f"{row.name}: {error}") from None
+        origin = f"generated with {row.options}"
+        return _Loaded(table, row.target, origin, true_graph=truth)
     if row.source == "file":
         assert row.path is not None  # the catalog checks it
         return _Loaded(read_table(row.path), row.target, str(row.path))

@@ -4,12 +4,14 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from tabpet.data.card import Card
 from tabpet.data.nodes import build_node_matrix
 from tabpet.data.prepare import Split
 from tabpet.encodings.encoding import encode
-from tabpet.files import write_json, write_parquet
+from tabpet.files import read_json, write_json, write_parquet
 from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.graph import Graph
+from tabpet.graphs.true_graph import place_true_graph
 from tabpet.settings import EncodingSettings, NodeSettings
 
 logger = logging.getLogger(__name__)
@@ -25,11 +27,18 @@ def write_graph(
     *,
     seconds: float | None = None,
     retries_left: int = 0,
+    card: Path | None = None,
 ) -> Graph:
-    """Estimate one graph over the features of a split; slow ones end after about `seconds`."""
+    """Estimate one graph over the features of a split; slow ones end after about `seconds`.
+
+    With a card it is not estimated: it is the true graph, which the card has.
+    """
     matrix = build_node_matrix(split, nodes.rows, nodes.max_rows, nodes.max_levels)
     logger.info("%d rows, %d nodes of %d features", *matrix.values.shape, len(matrix.features))
-    graph = estimate_graph(matrix, method, settings, seconds, retries_left=retries_left)
+    if card is not None:
+        graph = place_true_graph(matrix, Card.model_validate(read_json(card)).true_graph)
+    else:
+        graph = estimate_graph(matrix, method, settings, seconds, retries_left=retries_left)
     logger.info(
         "%s: %s after %.2f s: %d edges", *(method, graph.status, graph.seconds, graph.n_edges)
     )

@@ -204,7 +204,7 @@ class TabPETEstimator(BaseEstimator):
         """Write the fitted estimator as one safetensors file without code."""
         from tabpet.estimators.storage import save
 
-        check_is_fitted(self)
+        check_is_fitted(self, "preparation_")
         save(self, Path(path))
 
     @classmethod
@@ -368,8 +368,10 @@ class TabPETEstimator(BaseEstimator):
         self.history_ = fitted.curves
         self.n_parameters_ = chosen.n_parameters
         self._model = _restore(job, chosen)
+        # Training rows stay with a model that looks at them, and with no other.
+        kept = slice(None) if self._model.needs_context else slice(0)
         self._context = Context(
-            *(one.cpu() for one in (job.context.numeric, job.context.categorical))
+            job.context.numeric[kept].cpu(), job.context.categorical[kept].cpu()
         )
         self._rows_at_once = job.batch_size
 
@@ -418,7 +420,7 @@ class TabPETEstimator(BaseEstimator):
 
         In double precision, so that not even rounding depends on the other rows.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "preparation_")
         features = read_table(self, X, reset=False)
         learned = self.preparation_.features
         table = follow_convention(features, {one.name: one.kind for one in learned})

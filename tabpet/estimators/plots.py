@@ -69,7 +69,7 @@ def plot_alphas(estimator: Any, ax: "Axes | None") -> "Axes":
 
 def _axes(estimator: Any, ax: "Axes | None", attribute: str) -> "Axes":
     """The given axes or new ones, once it is clear that there is something to draw."""
-    check_is_fitted(estimator)
+    check_is_fitted(estimator, "preparation_")
     if getattr(estimator, attribute) is None:
         raise TabpetError("There is nothing to draw: the estimator has graph='none'.")
     if ax is not None:

@@ -1,6 +1,5 @@
 """What people hand to `fit` and `predict`, as tables in the convention of the workflow."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +46,11 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
 
 
 def _check_frame(X: pd.DataFrame) -> None:
-    if X.shape[1] == 0 or X.shape[0] == 0:
-        raise TableError(
-            f"X has {X.shape[0]} sample(s) and 0 feature(s) (shape={X.shape}) while a minimum of 1 "
-            "is required."
-            if X.shape[1] == 0
-            else f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
-        )
+    for number, what in zip(X.shape, ("sample", "feature"), strict=True):
+        if number == 0:
+            raise TableError(
+                f"X has 0 {what}(s) (shape={X.shape}), while a minimum of 1 is required."
+            )
     names = pd.Index(map(str, X.columns))
     if repeated := sorted(set(names[names.duplicated()])):
         raise TableError(f"X has several columns named {', '.join(repeated)}. Rename them.")
@@ -111,7 +108,7 @@ def _joined(first: pd.Series, second: pd.Series) -> pd.Series:
     return pd.concat([first, second], ignore_index=True)
 
 
-def shares_of_rows(weights: np.ndarray, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+def shares_of_rows(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The weights of some rows, of mean 1."""
     chosen = np.asarray(weights, dtype=np.float64)[rows]
     return chosen / chosen.mean()

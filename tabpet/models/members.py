@@ -10,6 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from tabpet.errors import TabpetError
 from tabpet.models.context import Context
 from tabpet.models.positions import Positions
 
@@ -47,6 +48,10 @@ class MemberModel(nn.Module, ABC):
         A model whose rows attend to each other in training lets them attend to the context.
         """
         return self
+
+    def embed(self, numeric: Tensor, categorical: Tensor) -> Tensor:
+        """What the last linear layer reads of each row, (members, B, width)."""
+        raise TabpetError(f"effective ranks are not measured of {type(self).__name__}")
 
     @torch.no_grad()
     def keep(self, members: Tensor) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -45,7 +46,9 @@ def _named(keys: Iterable[str]) -> WithJsonSchema:
 
 
 _TUNED = [key for key, learner in LEARNERS.own.items() if learner.space]
-GraphKey = Annotated[str, AfterValidator(partial(_check, GRAPHS)), _named(GRAPHS.own)]
+# `true` is the name of a graph, and a boolean to YAML.
+_AS_NAME = BeforeValidator(lambda key: "true" if key is True else key)
+GraphKey = Annotated[str, _AS_NAME, AfterValidator(partial(_check, GRAPHS)), _named(GRAPHS.own)]
 ModelKey = Annotated[str, AfterValidator(partial(_check, MODELS)), _named(MODELS.own)]
 LearnerKey = Annotated[str, AfterValidator(_check_tuned), _named(_TUNED)]
 ReferenceKey = Annotated[str, AfterValidator(partial(_check, LEARNERS)), _named(LEARNERS.own)]

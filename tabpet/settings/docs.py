@@ -44,7 +44,7 @@ def _table_rows(section: type[BaseModel], prefix: str) -> list[str]:
 
 def _yaml(value: Any) -> str:
     plain = json.loads(json.dumps(value, default=str))
-    return yaml.safe_dump(plain, default_flow_style=True).replace("\n...", "").strip()
+    return yaml.safe_dump(plain, default_flow_style=True, width=10_000).replace("\n...", "").strip()
 
 
 def _allowed(schema: dict[str, Any]) -> str:

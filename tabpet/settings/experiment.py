@@ -14,6 +14,7 @@ from tabpet.settings.by_key import GraphKey, LearnerKey, ModelKey, ReferenceKey
 from tabpet.settings.data import FetchSettings, PrepareSettings
 from tabpet.settings.encoding import EncodingSettings
 from tabpet.settings.graphs import MethodSettings, NodeSettings
+from tabpet.settings.studies import StudiesSettings
 from tabpet.settings.training import LimitSettings, ModelSettings, TrainingSettings
 from tabpet.settings.trees import TreeSettings
 
@@ -109,6 +110,9 @@ class Settings(Section):
     limits: LimitSettings = Field(LimitSettings(), description="What one job may ask for.")
     analysis: AnalysisSettings = Field(
         AnalysisSettings(), description="How runs become conclusions."
+    )
+    studies: StudiesSettings = Field(
+        StudiesSettings(), description="Studies beside the run, each a target of its own."
     )
 
     @property

@@ -26,9 +26,10 @@ from tabpet.registry import MODELS
 from tabpet.runs import Run, Status, is_out_of_memory, is_transient, score, used_versions
 from tabpet.seeds import Stream, derive_seed
 from tabpet.settings import TrainingSettings
+from tabpet.theory import exp_entropy
 from tabpet.training.checkpoint import Checkpoint, fingerprint
 from tabpet.training.device import choose_device, device_name, numerics
-from tabpet.training.files import CellResult, Journal
+from tabpet.training.files import RANKS, CellResult, Journal
 from tabpet.training.memory import bounded_memory
 from tabpet.training.progress import LogProgress, Progress
 from tabpet.training.table import Table, build_table
@@ -39,7 +40,7 @@ logger = logging.getLogger(__name__)
 _NO_EFFECT = {*TrainingSettings.ASIDE, "keep_predictions"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingCell(Cell):
     """A cell of a transformer, with the settings that it is trained with."""
 
@@ -47,6 +48,7 @@ class TrainingCell(Cell):
     batch_size: int | None  # None: the model's own, by the number of features
     model_settings: Any
     training: TrainingSettings
+    ranks: bool = False  # whether effective ranks of the kept models are measured
 
 
 def run_cell(
@@ -93,11 +95,12 @@ def run_cell(
         interrupt or Interrupt(),
         memory_mb,
     )
-    done = CellResult([])
+    done = _nothing(cell)
     try:
         encoding = load_encoding(EncodingName.parse(cell.encoding), cell.seed, *encoding_files)
         row = replace(row, d_pe=encoding.d_pe, graph_state=encoding.graph_state)
-        done = journal.load(provenance)  # which may have further alphas, of earlier grids
+        # The journal may have further alphas, of earlier grids.
+        done = done.joined_with(journal.load(provenance))
         missing = _missing(alphas, done)
         if len(missing) < len(alphas):
             logger.info(
@@ -136,7 +139,7 @@ def lost_cell(
     """The rows of a cell whose process is gone, or was never begun: what its journal has, and why
     the rest is not there."""
     alphas = member_alphas(cell.encoding, cell.alphas)
-    done = journal.load(provenance).of_alphas(alphas)
+    done = _nothing(cell).joined_with(journal.load(provenance)).of_alphas(alphas)
     row = Run(**cell.identity, task=task, status=status, reason=reason, provenance=provenance)
     return done.joined_with(_untrained(_missing(alphas, done), row))
 
@@ -147,6 +150,11 @@ def describe_failure(error: Exception) -> dict[str, str]:
         return {"status": "error", "reason": str(error)}
     status = "oom" if is_out_of_memory(error) else "error"
     return {"status": status, "reason": f"{type(error).__name__}: {error}"}
+
+
+def _nothing(cell: TrainingCell) -> CellResult:
+    """What a cell has before anything is trained."""
+    return CellResult([], ranks=pd.DataFrame() if cell.ranks else None)
 
 
 def _missing(alphas: Sequence[float], done: CellResult) -> tuple[float, ...]:
@@ -212,6 +220,7 @@ def _train(
         device=device,
         clock=watch.clock,
         progress=watch.progress,
+        measure_ranks=cell.ranks,
         interrupt=watch.interrupt,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
     )
@@ -224,7 +233,8 @@ def _train(
     for run in runs:
         logger.info("alpha %g: %s", run.alpha, describe_run(run))
     predictions = _predictions(fitted, table) if training.keep_predictions else pd.DataFrame()
-    return CellResult(runs, fitted.curves, predictions)
+    ranks = _ranks(fitted, table) if cell.ranks else None
+    return CellResult(runs, fitted.curves, predictions, ranks)
 
 
 def _member_run(row: Run, member: Member, table: Table, encoding: Encoding) -> Run:
@@ -286,3 +296,13 @@ def _predictions(fitted: Fitted, table: Table) -> pd.DataFrame:
                 frame[[f"p_{index}" for index in range(shares.shape[1])]] = shares
             frames.append(frame)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _ranks(fitted: Fitted, table: Table) -> pd.DataFrame:
+    """Both effective ranks of every alpha, on training and test rows."""
+    rows = [
+        (member.alpha, part, len(table.parts[part]), exp_entropy(values), exp_entropy(values**2))
+        for member in fitted.members
+        for part, values in (member.singular_values or {}).items()
+    ]
+    return pd.DataFrame(rows, columns=list(RANKS))

@@ -24,6 +24,13 @@ CURVES = {
     "val_loss": "float64",
     "val_score": "float64",
 }
+RANKS = {
+    "alpha": "float64",
+    "part": "str",
+    "rows": "int64",
+    "effective_rank": "float64",
+    "effective_rank_squared": "float64",
+}
 PREDICTIONS = {
     "alpha": "float64",
     "part": "str",
@@ -35,26 +42,36 @@ PREDICTIONS = {
 
 @dataclass(frozen=True)
 class CellResult:
-    """A run per alpha, the learning curves, and the predictions of the kept models."""
+    """A run per alpha, the learning curves, and what the kept models predict.
+
+    Effective ranks of their embeddings, where they are measured: None where they are not.
+    """
 
     runs: list[Run]
     curves: pd.DataFrame = field(default_factory=pd.DataFrame)
     predictions: pd.DataFrame = field(default_factory=pd.DataFrame)
+    ranks: pd.DataFrame | None = None
 
     def of_alphas(self, alphas: Sequence[float]) -> "CellResult":
         """The part that belongs to some alphas."""
-        curves, predictions = (
-            table if table.empty else table[table["alpha"].isin(alphas)].reset_index(drop=True)
-            for table in (self.curves, self.predictions)
+        curves, predictions, ranks = (
+            table
+            if table is None or table.empty
+            else table[table["alpha"].isin(alphas)].reset_index(drop=True)
+            for table in (self.curves, self.predictions, self.ranks)
         )
-        return CellResult([run for run in self.runs if run.alpha in alphas], curves, predictions)
+        runs = [run for run in self.runs if run.alpha in alphas]
+        return CellResult(runs, curves, predictions, ranks)  # type: ignore[arg-type]
 
     def joined_with(self, other: "CellResult") -> "CellResult":
         """Both as one, ordered by alpha."""
         runs = sorted([*self.runs, *other.runs], key=lambda run: run.alpha or 0.0)
         curves = _joined(self.curves, other.curves, ["epoch", "alpha"])
         predictions = _joined(self.predictions, other.predictions, ["alpha"])
-        return CellResult(runs, curves, predictions)
+        ranks = self.ranks if other.ranks is None else other.ranks
+        if self.ranks is not None and other.ranks is not None:
+            ranks = _joined(self.ranks, other.ranks, ["alpha"])
+        return CellResult(runs, curves, predictions, ranks)
 
 
 def _joined(one: pd.DataFrame, other: pd.DataFrame, order: list[str]) -> pd.DataFrame:
@@ -69,13 +86,16 @@ def write_cell(result: CellResult, run: Path) -> None:
     run.unlink(missing_ok=True)  # until they are, nothing says so
     write_parquet(_typed(result.curves, CURVES), curves_path(run))
     write_parquet(_typed(result.predictions, PREDICTIONS), predictions_path(run))
+    if result.ranks is not None:
+        write_parquet(_typed(result.ranks, RANKS), ranks_path(run))
     write_runs(result.runs, run)
 
 
 def read_cell(run: Path) -> CellResult:
     """Read what `write_cell` wrote."""
-    tables = (pd.read_parquet(path) for path in (curves_path(run), predictions_path(run)))
-    return CellResult(stored_runs(run), *tables)
+    curves, predictions = map(pd.read_parquet, (curves_path(run), predictions_path(run)))
+    ranks = pd.read_parquet(ranks_path(run)) if ranks_path(run).is_file() else None
+    return CellResult(stored_runs(run), curves, predictions, ranks)
 
 
 def curves_path(run: Path) -> Path:
@@ -86,6 +106,11 @@ def curves_path(run: Path) -> Path:
 def predictions_path(run: Path) -> Path:
     """The predictions beside a run file; without rows unless they are wanted."""
     return run.with_suffix(".predictions.parquet")
+
+
+def ranks_path(run: Path) -> Path:
+    """The effective ranks beside a run file, where they are measured."""
+    return run.with_suffix(".ranks.parquet")
 
 
 def checkpoint_path(journal: Path) -> Path:

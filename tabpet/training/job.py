@@ -27,6 +27,7 @@ class TrainingJob:
     aside: JobSettings
     threads: int
     memory_mb: int
+    ranks: bool = False  # whether effective ranks are measured
 
     def train(self, place: Cell, attempt: Attempt) -> None:
         """Train a cell and write its files; what an earlier job left is gone on from."""
@@ -66,6 +67,8 @@ class TrainingJob:
         )
         return TrainingCell(
             **place.identity,
+            study=place.study,
+            ranks=self.ranks,
             alphas=self.alphas,
             batch_size=self.settings["batch_size"],
             model_settings=model.model_validate(self.settings["model"]),

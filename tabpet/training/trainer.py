@@ -29,7 +29,7 @@ from tabpet.training.context import draw_context
 from tabpet.training.device import random_state, restore_random_state
 from tabpet.training.memory import release_memory
 from tabpet.training.progress import LogProgress, Progress, Snapshot
-from tabpet.training.scoring import score_rows
+from tabpet.training.scoring import embedding_spectrum, score_rows
 from tabpet.training.stopping import EarlyStopping
 from tabpet.training.table import Part, Table
 
@@ -52,6 +52,7 @@ class Job:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     interrupt: Interrupt = field(default_factory=Interrupt)
     keep_states: bool = False  # whether members hand over their kept parameters
+    measure_ranks: bool = False  # whether they hand over the singular values of embeddings
     early_stopping: bool = True  # else every member trains all epochs, and the last state is kept
 
     @cached_property
@@ -73,6 +74,7 @@ class Member:
     outputs: dict[str, np.ndarray] | None = None  # part -> (rows, n_outputs)
     predicted: dict[str, np.ndarray] | None = None  # part -> (rows,)
     state: dict[str, Tensor] | None = None  # parameters without member axis
+    singular_values: dict[str, np.ndarray] | None = None  # part -> (width,), of its embeddings
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,12 @@ class Trainer:
                 parameter.copy_(self.best[name])
         parts = self.job.table.parts
         outputs = {name: self._evaluate(model, parts[name]) for name in parts if name != "train"}
+        spectra = {
+            name: embedding_spectrum(
+                model, parts[name].numeric, parts[name].categorical, self.job.batch_size
+            )
+            for name in (("train", "test") if self.job.measure_ranks else ())
+        }
         predicted = {name: self.job.table.predict(one) for name, one in outputs.items()}
         for place, member in enumerate(self.members):
             if not self.stopping.best_epoch[place]:
@@ -288,6 +296,7 @@ class Trainer:
             member.best_epoch = int(self.stopping.best_epoch[place])
             member.outputs = {name: one[place].cpu().numpy() for name, one in outputs.items()}
             member.predicted = {name: one[place] for name, one in predicted.items()}
+            member.singular_values = {name: one[place] for name, one in spectra.items()}
             if self.job.keep_states:
                 member.state = {name: one[place] for name, one in self.best.items()}
         alphas = [member.alpha for member in self.members]

@@ -7,7 +7,7 @@ import importlib.util
 import logging
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +25,7 @@ from tabpet.files import write_json, write_parquet
 from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.graph import Graph
 from tabpet.names import EncodingName
-from tabpet.registry import MODELS, tuned_learners
+from tabpet.registry import DEFAULT, MODELS, tuned_learners
 from tabpet.runs import Run, runs_frame
 from tabpet.settings import (
     EncodingSettings,
@@ -36,7 +36,7 @@ from tabpet.settings import (
     TreeSettings,
 )
 from tabpet.stats.improvement import improvement
-from tabpet.stats.splits import SplitVerdict, judge_splits
+from tabpet.stats.splits import FEWEST, SplitVerdict, judge_splits
 from tabpet.training.cell import TrainingCell, run_cell
 from tabpet.training.progress import Progress
 from tabpet.trees.references import fit_reference
@@ -120,7 +120,9 @@ def run_trial(raw: pd.DataFrame, card: Card, plan: Plan, step: Step) -> Outcome:
     longest = 0.0
     for number in range(plan.splits):
         started = clock.elapsed
-        if number and started + longest > SHARE_OF_SPLITS * plan.seconds:
+        # An answer needs some splits; only beyond these is time kept for tuning.
+        share = 1.0 if number < FEWEST else SHARE_OF_SPLITS
+        if number and started + longest > share * plan.seconds:
             notes.append(f"the time was enough for {number} of {plan.splits} splits")
             break
         say = _teller(step, clock, f"split {number + 1} of at most {plan.splits}")
@@ -138,7 +140,7 @@ def run_trial(raw: pd.DataFrame, card: Card, plan: Plan, step: Step) -> Outcome:
         reasons = "; ".join(dict.fromkeys(f"{run.reason}" for run in runs if run.reason))
         raise TabpetError(f"The transformer could not be trained on this table: {reasons}.")
     tuned, more = _tune(splits, trees, clock, step)
-    runs += tuned
+    runs += [_or_untuned(run, runs) for run in tuned]
     notes += more
     assert first is not None
     scores, curves = _scores(runs)
@@ -203,8 +205,8 @@ def _try_transformer(
         write_parquet(encoding.to_frame(), files[0])
         write_json(encoding.to_metadata(), files[1])
         for name in (plan.graph, f"{plan.graph}-random"):
-            # Both encodings have the same time, also on a table that is too large for it.
-            limit = max(1.0, SHARE_OF_SPLITS * plan.seconds / 2 - 1)
+            # So that the time is enough for some splits, also of a table that is large for it.
+            limit = max(1.0, SHARE_OF_SPLITS * plan.seconds / (2 * FEWEST))
             training = plan.training.model_copy(update={"max_seconds": limit})
             cell = TrainingCell(
                 dataset=card.dataset,
@@ -249,6 +251,18 @@ def _tune(
             run, _ = tune_trees(split, name, split.info.split, settings, journal)
             runs.append(run)
     return runs, [f"trees were tuned for about {seconds:.0f} s per split"]
+
+
+def _or_untuned(tuned: Run, runs: Sequence[Run]) -> Run:
+    """A short search may find nothing better on validation rows than the library's parameters."""
+    same = (tuned.model, tuned.split, DEFAULT)
+    [untuned] = [run for run in runs if (run.model, run.split, run.encoding) == same]
+    if untuned.val_score is None:
+        return tuned
+    sign = 1 if tuned.task == "classification" else -1
+    if tuned.val_score is not None and sign * (tuned.val_score - untuned.val_score) >= 0:
+        return tuned
+    return replace(tuned, val_score=untuned.val_score, test_score=untuned.test_score)
 
 
 def _scores(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -17,9 +17,9 @@ def test_a_grid_of_the_papers_scores_has_the_papers_gains():
 def test_random_and_shuffled_stand_beside_them():
     results = full_results()
     line = claims_table(results).data.set_index("dataset").loc["vehicle"]
-    cells = results.cells.set_index(["dataset", "model", "encoding"])
+    averages = results.averages.set_index(["dataset", "model", "encoding"])
     for kind in ("random", "shuffled"):
-        cell = cells.loc["vehicle", "ft_transformer", f"spearman-{kind}"]
+        cell = averages.loc["vehicle", "ft_transformer", f"spearman-{kind}"]
         assert line[kind] == cell["improvement"]
         assert line[f"{kind}_oracle"] == cell["oracle_improvement"]
     abbreviation = read_reference("datasets").set_index("name").loc["vehicle", "abbr"]

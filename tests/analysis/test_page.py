@@ -220,7 +220,7 @@ def test_rows_of_the_page_hold_every_cell_and_every_learner(results):
     rows = result_rows(results)
     assert (
         len(rows)
-        == len(results.cells)
+        == len(results.averages)
         + (
             results.methods["method"].isin(
                 ["xgboost", "xgboost-default", "catboost-default", "linear"]
@@ -228,7 +228,7 @@ def test_rows_of_the_page_hold_every_cell_and_every_learner(results):
         ).sum()
     )
     assert set(rows["encoding"][rows["model"] == "Linear"]) == {"none, default"}
-    assert rows["improvement"].notna().sum() == results.cells["improvement"].notna().sum()
+    assert rows["improvement"].notna().sum() == results.averages["improvement"].notna().sum()
     assert result_rows(Results.build(runs_frame([]))).empty
 
 
@@ -278,7 +278,7 @@ def test_sorting_goes_both_ways_and_keeps_missing_values_last(opened):
 
 
 def test_filters_choose_rows_and_curves(opened, results):
-    spearman = results.cells[results.cells["encoding"] == "spearman"]
+    spearman = results.averages[results.averages["encoding"] == "spearman"]
     assert len(visible_rows(opened)) == len(spearman)  # the main encoding, to begin with
     count = opened.find_element(By.CLASS_NAME, "count")
     assert count.text.startswith(f"{len(spearman)} of ")

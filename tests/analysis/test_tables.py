@@ -485,16 +485,16 @@ def test_the_mixed_model_finds_what_the_grid_was_made_of(tables):
     data = table.data.set_index(["gains", "term", "name"])
     measured = data.loc["as measured"]
     # The grid's controls have no effect, its Spearman encodings the paper's gains.
-    cells = full_results().cells
-    pet = cells[cells["encoding"] == "spearman"]["improvement"].mean()
+    averages = full_results().averages
+    pet = averages[averages["encoding"] == "spearman"]["improvement"].mean()
     random = measured.loc["encoding", "spearman-random"]
     assert random["coefficient"] == pytest.approx(-pet, abs=0.5)
     assert random["high"] < 0 and random["p"] < 1e-4
     assert random["reference"] == "spearman"
     assert (measured["datasets"] == 50).all() and (measured["limited"] == 0).all()
     winsorised = data.loc["winsorised"]
-    assert (winsorised["observations"] == len(cells)).all()
-    assert 0 < winsorised["limited"].iloc[0] < 0.1 * len(cells)
+    assert (winsorised["observations"] == len(averages)).all()
+    assert 0 < winsorised["limited"].iloc[0] < 0.1 * len(averages)
     # Without its heavy tail a gain is smaller, and known better.
     size = abs(winsorised.loc["encoding", "spearman-random"]["coefficient"])
     assert 0.5 < size < abs(random["coefficient"])

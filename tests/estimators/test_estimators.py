@@ -10,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from safetensors import safe_open
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -240,6 +241,17 @@ def test_verbose_shows_a_bar(capsys):
     assert "4/4" in capsys.readouterr().out
     fitted("regression")
     assert capsys.readouterr().out == ""
+
+
+def test_what_could_not_be_fitted_is_not_fitted():
+    X, y = make_table()
+    estimator = make("classification", alpha=0.5)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        estimator.fit(X, y)
+    with pytest.raises(NotFittedError):
+        estimator.predict(X)
+    with pytest.raises(NotFittedError):
+        estimator.plot_history()
 
 
 def test_same_random_state_same_model():

@@ -50,7 +50,7 @@ def test_the_simulation_chooses_and_decides_as_the_package_does(null):
     ]
     results = Results.build(runs_frame(runs), AnalysisSettings(bootstrap=100))
     gains = chosen_improvements(validation, test)
-    table = results.cells.set_index(["dataset", "model", "encoding"])["improvement"]
+    table = results.averages.set_index(["dataset", "model", "encoding"])["improvement"]
     for d, m, e in np.ndindex(gains.shape):
         assert gains[d, m, e] == pytest.approx(table[f"d{d}", TRANSFORMERS[m], kinds[e]])
     decided = judge(evidence_of(gains), LEVEL).models

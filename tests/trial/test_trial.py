@@ -2,6 +2,7 @@
 
 import html
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from tabpet.clock import Clock
 from tabpet.data.own import guess_task, read_own
 from tabpet.data.prepare import prepare_split
 from tabpet.errors import TabpetError
+from tabpet.runs import Run
 from tabpet.stats.splits import judge_splits
 from tabpet.trial import experiment
 from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Plan, judge, run_trial
@@ -46,7 +48,7 @@ def outcome(tmp_path_factory):
     steps = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "LEAST_TUNING", float("inf"))
-        found = run_trial(raw, card, Plan(splits=1, seconds=60), lambda *one: steps.append(one))
+        found = run_trial(raw, card, Plan(splits=1, seconds=600), lambda *one: steps.append(one))
     return found, steps
 
 
@@ -117,6 +119,17 @@ def test_gains_are_paired_by_split():
 
 
 @pytest.mark.parametrize(
+    ("task", "tuned", "expected"),
+    [("regression", 9.0, 5.0), ("regression", 3.0, 1.0), ("classification", 9.0, 1.0)],
+)
+def test_a_search_is_no_worse_on_validation_rows_than_no_search(task, tuned, expected):
+    made = partial(Run, dataset="d", split=0, model="xgboost", seed=0, task=task)
+    untuned = made(encoding="default", val_score=4.0, test_score=5.0)
+    search = made(encoding="tuned", val_score=tuned, test_score=1.0)
+    assert experiment._or_untuned(search, [untuned]).test_score == expected
+
+
+@pytest.mark.parametrize(
     ("values", "task"),
     [
         (["a", "b"], "classification"),
@@ -135,7 +148,7 @@ def test_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiment, "LEAST_TUNING", float("inf"))
     path = write_file(tmp_path, n=40)
-    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "1"]
+    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "10"]
     done = runner.invoke(cli.app, [*arguments, "--ignore", "zip", "--categorical", "rooms"])
     assert done.exit_code == 0, done.output
     assert "40 rows, regression of 'price'" in done.output

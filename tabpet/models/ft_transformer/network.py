@@ -177,10 +177,14 @@ class FTTransformer(MemberModel):
 
     def forward(self, numeric: Tensor, categorical: Tensor) -> Tensor:
         """From (B, n_numeric) floats and (B, n_categorical) codes to (members, B, n_outputs)."""
+        return self.head(self.embed(numeric, categorical))
+
+    def embed(self, numeric: Tensor, categorical: Tensor) -> Tensor:
+        """The CLS token as the head reads it: normalised and rectified, (members, B, width)."""
         tokens = self.tokenizer(numeric, categorical, self.positions())
         first, *others = cast(list[Block], list(self.blocks))
         # A single block is the last one, in which CLS alone attends.
         x = first.forward_tokens(tokens) if others else first(tokens.join())
         for block in others:
             x = block(x)
-        return self.head(F.relu(self.norm(x[:, :, 0])))
+        return F.relu(self.norm(x[:, :, 0]))

@@ -1,0 +1,247 @@
+# The paper's studies: runs of their own, by the rules of every run. Nothing here is made unless one
+# of the two targets at the end is asked for.
+
+from functools import cache
+
+generated = generated_tables(settings)
+if taken := sorted(set(generated) & set(catalog)):
+    raise WorkflowError(
+        f"The catalogs have a dataset {taken[0]!r}, which is the name of a table that a study "
+        "generates. Rename it."
+    )
+catalog |= generated
+
+
+@cache
+def study_settings(study):
+    """The settings of a study as those of a run; looked at only where a study is asked for."""
+    try:
+        return study_run(settings, study, catalog)
+    except TabpetError as error:
+        raise WorkflowError(str(error)) from None
+
+
+wildcard_constraints:
+    study="|".join(STUDIES),
+
+
+def study_cells(study, datasets):
+    """Every cell of some datasets of a study."""
+    return planned_cells(study_settings(study), datasets, study)
+
+
+def study_graphs(study, graphs):
+    """The edges of some graphs of all tables of a study."""
+    run = study_settings(study)
+    return expand(
+        "results/graphs/{dataset}/split{split}/{graph}.parquet",
+        dataset=run.datasets,
+        split=run.splits,
+        graph=graphs,
+    )
+
+
+def study_files(report):
+    """Tables and figures of a study's report."""
+    folder = f"results/studies/{report}"
+    tables, figures = STUDY_TABLES[report], STUDY_FIGURES[report]
+    return [
+        *expand(f"{folder}/tables/{{name}}.{{kind}}", name=tables, kind=["csv", "tex"]),
+        *expand(
+            f"{folder}/figures/{{name}}.{{kind}}", name=figures, kind=["svg", "csv"]
+        ),
+    ]
+
+
+def study_run_settings(wildcards):
+    """The settings that decide a study's run."""
+    row = catalog[wildcards.dataset]
+    run = study_settings(wildcards.study)
+    return run_settings(run, row, wildcards.model, wildcards.encoding)
+
+
+def study_alphas(wildcards):
+    """The alphas of a study's cell: those of its settings, and what its run file has with them."""
+    place = "results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet"
+    run = Path(place.format(**wildcards))
+    wanted = member_alphas(wildcards.encoding, study_settings(wildcards.study).alphas)
+    return sorted({*wanted, *recorded_alphas(run, study_run_settings(wildcards))})
+
+
+def study_memory(wildcards, attempt):
+    """Memory of a study's job in MB."""
+    row, run = catalog[wildcards.dataset], study_settings(wildcards.study)
+    megabytes = training_megabytes(
+        run, row, wildcards.model, wildcards.encoding, attempt
+    )
+    return capped("mem_mb", megabytes)
+
+
+def study_runtime(wildcards, attempt):
+    """Minutes of a study's job."""
+    row, run = catalog[wildcards.dataset], study_settings(wildcards.study)
+    return capped("runtime", training_minutes(run, row, attempt=attempt))
+
+
+STUDY_RUN = (
+    "results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}"
+)
+
+
+use rule train_transformer_seed as train_study with:
+    output:
+        run=update(f"{STUDY_RUN}.parquet"),
+        curves=update(f"{STUDY_RUN}.curves.parquet"),
+        predictions=update(f"{STUDY_RUN}.predictions.parquet"),
+        ranks=update(f"{STUDY_RUN}.ranks.parquet"),
+    log:
+        "results/logs/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.log",
+    benchmark:
+        "results/benchmarks/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.tsv"
+    wildcard_constraints:
+        dataset=one_of(catalog),
+    resources:
+        gpu=int(settings.training.device != "cpu"),
+        mem_mb=study_memory,
+        runtime=study_runtime,
+        attempt=this_attempt,
+    params:
+        settings=study_run_settings,
+        alphas=study_alphas,
+    message:
+        "study {wildcards.study}: train {wildcards.model} with {wildcards.encoding} encodings on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
+
+
+use rule collect_dataset as collect_study_dataset with:
+    input:
+        lambda wildcards: [
+            str(cell.run) for cell in study_cells(wildcards.study, [wildcards.dataset])
+        ],
+    output:
+        "results/studies/{study}/scores/{dataset}.parquet",
+    log:
+        "results/logs/collect_study_dataset/{study}-{dataset}.log",
+    benchmark:
+        "results/benchmarks/collect_study_dataset/{study}-{dataset}.tsv"
+    params:
+        settings=lambda wildcards: collected_settings(
+            [wildcards.dataset], study_settings(wildcards.study)
+        ),
+        rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
+    message:
+        "study {wildcards.study}: collect the runs of {wildcards.dataset}"
+
+
+use rule collect_scores as collect_study_scores with:
+    input:
+        lambda wildcards: expand(
+            "results/studies/{{study}}/scores/{dataset}.parquet",
+            dataset=study_settings(wildcards.study).datasets,
+        ),
+    output:
+        "results/studies/{study}/scores.parquet",
+    log:
+        "results/logs/collect_study_scores/{study}.log",
+    benchmark:
+        "results/benchmarks/collect_study_scores/{study}.tsv"
+    message:
+        "study {wildcards.study}: collect the scores of all datasets"
+
+
+rule collect_ranks:
+    input:
+        lambda wildcards: [
+            str(cell.run.with_suffix(".ranks.parquet"))
+            for cell in study_cells(
+                wildcards.study, study_settings(wildcards.study).datasets
+            )
+        ],
+    output:
+        "results/studies/{study}/ranks.parquet",
+    log:
+        "results/logs/collect_ranks/{study}.log",
+    benchmark:
+        "results/benchmarks/collect_ranks/{study}.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(1000),
+        runtime=scaled_minutes(10),
+    message:
+        "study {wildcards.study}: collect the effective ranks"
+    script:
+        "../workflow_scripts/collect_ranks.py"
+
+
+rule recover_edges:
+    input:
+        graphs=lambda wildcards: study_graphs(
+            wildcards.study, getattr(settings.studies, wildcards.study).recovery
+        ),
+        truth=lambda wildcards: study_graphs(wildcards.study, ["true"]),
+    output:
+        "results/studies/{study}/recovery.parquet",
+    log:
+        "results/logs/recover_edges/{study}.log",
+    benchmark:
+        "results/benchmarks/recover_edges/{study}.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(1000),
+        runtime=scaled_minutes(10),
+    message:
+        "study {wildcards.study}: compare the edges of graphs with the true ones"
+    script:
+        "../workflow_scripts/recover_edges.py"
+
+
+rule synthetic_study:
+    input:
+        expand(
+            "results/studies/{study}/{table}.parquet",
+            study=["groups", "dags"],
+            table=["scores", "recovery"],
+        ),
+    output:
+        study_files("synthetic"),
+    log:
+        "results/logs/synthetic_study.log",
+    benchmark:
+        "results/benchmarks/synthetic_study.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(2000),
+        runtime=scaled_minutes(20),
+    message:
+        "write what the synthetic study found"
+    script:
+        "../workflow_scripts/synthetic_study.py"
+
+
+rule effective_rank_study:
+    input:
+        expand(
+            "results/studies/effective_rank/{table}.parquet",
+            table=["scores", "ranks"],
+        ),
+    output:
+        study_files("effective_rank"),
+    log:
+        "results/logs/effective_rank_study.log",
+    benchmark:
+        "results/benchmarks/effective_rank_study.tsv"
+    conda:
+        "../envs/tabpet.yaml"
+    threads: 1
+    resources:
+        mem_mb=scaled(2000),
+        runtime=scaled_minutes(20),
+    message:
+        "write what the effective-rank study found"
+    script:
+        "../workflow_scripts/effective_rank_study.py"

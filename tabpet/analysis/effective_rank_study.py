@@ -1,0 +1,192 @@
+"""The effective-rank study (paper, appendix A): does the effective rank of CLS embeddings fall with
+alpha, faster with Tab-PET than with random encodings, and is a low rank good for anything?"""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tabpet.analysis.formats import number, p_words, percent
+from tabpet.analysis.names import encoding_name
+from tabpet.analysis.plot import (
+    LINES,
+    SERIES,
+    Drawing,
+    NothingToDraw,
+    legend_below,
+    new_figure,
+    percent_axis,
+)
+from tabpet.analysis.results import Results
+from tabpet.analysis.study import Study, draw_styled, mean_curve
+from tabpet.analysis.table import Column, Panel, Table, show
+from tabpet.runs import read_runs
+from tabpet.theory import THEOREMS, simulate
+
+# Means that the appendix quotes, over 15 datasets.
+PAPER = {
+    "spearman": {0: 38.04, 1: 36.98, 5: 15.03, 30: 1.53},
+    "spearman-random": {0: 38.04, 1: 37.86, 5: 25.69, 30: 4.97},
+}
+SHOWN = "test"  # rows of the figure; the paper does not say which it shows
+THEORY_ALPHAS, THEORY_DIMENSIONS = [*range(0, 101, 5)], [4, 16, 64]
+
+
+def load_effective_rank_study(folder: Path) -> Study:
+    """The study from the files below `results/studies`."""
+    mine = folder / "effective_rank"
+    scores = read_runs(mine / "scores.parquet")
+    return effective_rank_study(scores, pd.read_parquet(mine / "ranks.parquet"))
+
+
+def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame) -> Study:
+    """Sentences, tables and figures from scores and effective ranks.
+
+    `ranks` has dataset, split, encoding, seed, alpha, part and both effective ranks.
+    """
+    by = ["dataset", "encoding", "alpha", "part"]
+    both = ["effective_rank", "effective_rank_squared"]
+    means = ranks.groupby(by, sort=False)[both].mean().reset_index()
+    curves = Results.build(scores).curves
+    gains = curves.groupby(["dataset", "encoding", "alpha"])["improvement"].mean().reset_index()
+    joined = means[means["part"] == SHOWN].merge(gains, on=["dataset", "encoding", "alpha"])
+    drawings = draw_styled({"effective_rank": partial(draw_ranks, joined), "theory": draw_theory})
+    return Study(
+        "effective_rank_study",
+        "Effective-rank study: does the rank fall with alpha, and is that good for anything?",
+        tuple(_sentences(joined)),
+        (rank_table(means, gains),),
+        drawings,
+    )
+
+
+def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
+    """Mean effective ranks over datasets by alpha and encoding, beside the paper's."""
+    keys = ["encoding", "alpha"]
+    parts = {part: rows.groupby(keys) for part, rows in means.groupby("part")}
+    columns = {
+        "datasets": parts[SHOWN]["dataset"].nunique(),
+        "test": parts["test"]["effective_rank"].mean(),
+        "train": parts["train"]["effective_rank"].mean(),
+        "test_squared": parts["test"]["effective_rank_squared"].mean(),
+        "train_squared": parts["train"]["effective_rank_squared"].mean(),
+        "improvement": gains.groupby(keys)["improvement"].mean(),
+    }
+    data = pd.DataFrame(columns).reset_index()
+    data["paper"] = [
+        PAPER.get(encoding, {}).get(alpha, np.nan)
+        for encoding, alpha in zip(data["encoding"], data["alpha"], strict=True)
+    ]
+    shown = (
+        Column("datasets", "", "datasets"),
+        Column("test", "Singular values", "test rows", number),
+        Column("train", "Singular values", "training rows", number),
+        Column("paper", "Singular values", "paper", number),
+        Column("test_squared", "Their squares", "test rows", number),
+        Column("train_squared", "Their squares", "training rows", number),
+        Column("improvement", "Test score", "improvement in %", percent),
+    )
+    blocks = tuple(
+        Panel(show(rows.set_index(rows["alpha"].map("{:g}".format)), shown, "alpha"),
+             encoding_name(str(encoding)))
+        for encoding, rows in data.groupby("encoding", sort=False)
+    )  # fmt: skip
+    caption = (
+        "Effective rank of the CLS embeddings that the head reads, mean over datasets: exponential "
+        "of the entropy of normalised singular values (the paper's), and of their squares. "
+        "Improvement of the test score over alpha 0, mean over datasets."
+    )
+    return Table("effective_rank", caption, data, blocks)
+
+
+def draw_ranks(joined: pd.DataFrame) -> Drawing:
+    """Rank over alpha with every dataset's own curve, and the test score over the same alphas."""
+    if joined.empty:
+        raise NothingToDraw("No effective rank was measured.")
+    figure = new_figure(9, 3.8)
+    left, right = figure.subplots(1, 2)
+    for place, encoding in enumerate(joined["encoding"].unique()):
+        mine = joined[joined["encoding"] == encoding]
+        label = encoding_name(encoding)
+        for axes, column in ((left, "effective_rank"), (right, "improvement")):
+            wide = mine.pivot_table(index="dataset", columns="alpha", values=column)
+            for _, curve in wide.iterrows():
+                axes.plot(curve.index, curve, color=SERIES[place], linestyle=LINES[place],
+                          linewidth=0.7, alpha=0.6)  # fmt: skip
+            mean_curve(axes, wide.columns.to_numpy(), wide, place, f"{label}, mean", band=False)
+        quoted = PAPER.get(encoding)
+        if quoted:
+            left.scatter([*quoted], [*quoted.values()], marker="x", s=36, linewidth=1.6,
+                         color=SERIES[place], zorder=4, label=f"{label}, paper")  # fmt: skip
+    left.set(xlabel="alpha", ylabel=f"effective rank, {SHOWN} rows", yscale="log")
+    left.yaxis.set_major_formatter("{x:g}")
+    left.grid(axis="y")
+    right.set_xlabel("alpha")
+    percent_axis(right, "y", joined[["improvement"]], "test score, improvement in %")
+    legend_below(figure, columns=4)
+    return Drawing(figure, joined)
+
+
+def draw_theory() -> Drawing:
+    """Simulated effective rank against the bounds of the theorems, over alpha and d."""
+    found = simulate(THEORY_ALPHAS, THEORY_DIMENSIONS, draws=10, n=500)
+    by = ["theorem", "d", "alpha"]
+    numbers = found.groupby(by).agg(
+        mean=("rank", "mean"), low=("rank", "min"), high=("rank", "max"), bound=("bound", "first")
+    ).reset_index()  # fmt: skip
+    figure = new_figure(9, 3.4)
+    panels = figure.subplots(1, len(THEOREMS), sharey=True)
+    for axes, (name, theorem) in zip(panels, THEOREMS.items(), strict=True):
+        for place, d in enumerate(THEORY_DIMENSIONS):
+            mine = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
+            color = SERIES[place]
+            axes.fill_between(mine["alpha"], mine["low"] - 1, mine["high"] - 1, color=color,
+                              alpha=0.25, linewidth=0)  # fmt: skip
+            axes.plot(mine["alpha"], mine["mean"] - 1, color=color, label=f"simulated, d = {d}")
+            axes.plot(mine["alpha"], mine["bound"] - 1, color=color, linestyle="--",
+                      label=f"bound, d = {d}")  # fmt: skip
+        inputs = "independent" if theorem.inputs == "independent" else "two latent"
+        axes.set_title(f"Theorem {name}: {inputs} inputs,\n{theorem.encodings} encodings")
+        axes.set(xlabel="alpha", yscale="log", ylim=(1e-4, 100))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.grid(axis="y")
+    panels[0].set_ylabel("effective rank − 1")
+    legend_below(figure, columns=3)
+    return Drawing(figure, numbers)
+
+
+def _sentences(joined: pd.DataFrame) -> list[str]:
+    """What the study says about its two questions."""
+    from scipy.stats import spearmanr
+
+    if joined.empty:
+        return ["No effective rank was measured."]
+    means = joined.pivot_table(index="alpha", columns="encoding", values="effective_rank")
+    lines = []
+    for encoding in joined["encoding"].unique():
+        curve = means[encoding].dropna()
+        lines.append(
+            f"{encoding_name(encoding)}: mean effective rank {number(curve.iloc[0])} at alpha "
+            f"{curve.index[0]:g}, {number(curve.iloc[-1])} at alpha {curve.index[-1]:g}."
+        )
+    control = next((name for name in means if str(name).endswith("-random")), None)
+    for encoding in [name for name in means if control and name != control]:
+        wide = joined.pivot_table(
+            index=["dataset", "alpha"], columns="encoding", values="effective_rank"
+        ).query("alpha > 0")[[encoding, control]].dropna()  # fmt: skip
+        lower = int((wide[encoding] < wide[control]).sum())
+        lines.append(
+            f"{encoding_name(str(encoding))} has the lower rank, beside "
+            f"{encoding_name(str(control))}, in {lower} of {len(wide)} pairs of dataset and alpha."
+        )
+    trained = joined[joined["alpha"] > 0]
+    for dataset, mine in trained.groupby("dataset", sort=False):
+        if len(mine) > 2 and np.ptp(mine["improvement"]) > 0:
+            rho, p = spearmanr(mine["effective_rank"], mine["improvement"])
+            better = "lower" if rho < 0 else "higher"
+            lines.append(
+                f"{dataset}: the {better} the rank, the better the test score (rank correlation "
+                f"{number(rho)}, {p_words(p)}, {len(mine)} models)."
+            )
+    return lines

@@ -1,0 +1,100 @@
+"""The paper's studies as runs of their own: settings, tables and files. Light: for the Snakefile.
+
+A study trains by the rules of every run, with settings that are derived here, into a folder of its
+own. Its tables, graphs and encodings lie with all others.
+"""
+
+import re
+from collections.abc import Mapping
+
+from tabpet.catalog import CatalogRow, Option, select_datasets
+from tabpet.errors import TabpetError
+from tabpet.settings import Settings, load_settings
+from tabpet.settings.studies import DagsStudySettings, GroupsStudySettings
+
+STUDIES = ("groups", "dags", "effective_rank")
+_STRUCTURE = re.compile(r"-(k|density)(?P<value>[\d.]+)-")  # in the name of a generated table
+
+
+def generated_tables(settings: Settings) -> dict[str, CatalogRow]:
+    """The catalog rows of the tables that studies generate, by name."""
+    groups, dags = settings.studies.groups, settings.studies.dags
+    rows = [_groups_row(groups, k, seed) for k in groups.groups for seed in groups.tables]
+    rows += [_dag_row(dags, density, seed) for density in dags.densities for seed in dags.tables]
+    return {row.name: row for row in rows}
+
+
+def study_run(settings: Settings, study: str, catalog: Mapping[str, CatalogRow]) -> Settings:
+    """The settings of a study as those of a run; what it does not say is as in the run itself."""
+    own = getattr(settings.studies, study)
+    if isinstance(own, GroupsStudySettings):
+        datasets = [_groups_row(own, k, seed).name for k in own.groups for seed in own.tables]
+    elif isinstance(own, DagsStudySettings):
+        datasets = [
+            _dag_row(own, share, seed).name for share in own.densities for seed in own.tables
+        ]
+    else:
+        datasets = select_datasets(catalog, own.datasets)
+    changes = {
+        "datasets": datasets,
+        "exclude": [],
+        "splits": own.splits,
+        "seeds": own.seeds,
+        "seeds_of_splits": "all",
+        "graphs": own.graphs,
+        "controls": own.controls,
+        "model_encodings": {},
+        "models": ["ft_transformer"],
+        "alphas": own.alphas,
+        "model_settings": {
+            **dict(settings.model_settings),
+            "ft_transformer": {**dict(settings.model_settings.ft_transformer), **own.model},
+        },
+        "training": {**dict(settings.training), **own.training},
+        "learners": [],
+        "references": [],
+        "analysis": {**dict(settings.analysis), "main_encoding": own.graphs[0]},
+    }
+    return load_settings({**dict(settings), **changes}, f"`studies.{study}`")
+
+
+def structure_of(dataset: str) -> float:
+    """The number of groups, or the density, that a generated table was made with."""
+    found = _STRUCTURE.search(dataset)
+    if found is None:
+        raise TabpetError(f"{dataset} is not a table that a study generates.")
+    return float(found["value"])
+
+
+def _groups_row(study: GroupsStudySettings, k: int, seed: int) -> CatalogRow:
+    options: dict[str, Option] = {"d": study.d, "k": k, "n": study.n, "seed": seed}
+    name = f"groups-d{study.d}-k{k:02d}-n{study.n}-table{seed}"
+    if study.target_weights != "per_table":
+        options["target_weights"], name = study.target_weights, f"{name}-{study.target_weights}"
+    return _row(name, study.d, study.n, options)
+
+
+def _dag_row(study: DagsStudySettings, density: float, seed: int) -> CatalogRow:
+    options: dict[str, Option] = {
+        "generator": "dag",
+        "d": study.d,
+        "n": study.n,
+        "density": density,
+        "seed": seed,
+        "noise": study.noise,
+    }
+    name = f"dag-d{study.d}-density{density:g}-{study.noise}-n{study.n}-table{seed}"
+    return _row(name, study.d, study.n, options)
+
+
+def _row(name: str, d: int, n: int, options: dict[str, Option]) -> CatalogRow:
+    return CatalogRow(
+        name=name,
+        source="synthetic",
+        task="regression",
+        target="y",
+        options=options,
+        n_rows=n,
+        n_features=d,
+        n_categorical=0,
+    )
