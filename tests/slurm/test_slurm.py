@@ -60,7 +60,7 @@ class Run:
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self.folder, self.cluster = folder, cluster
-        self.comments: set[str] = set()
+        self.jobs: dict[str, str] = {}  # id -> rule and cell
         self.most_gpu_jobs = 0
 
     def configure(self, **changes) -> None:
@@ -97,7 +97,7 @@ class Run:
 
     def look(self) -> None:
         running = self.cluster.jobs("RUNNING")
-        self.comments |= {job["comment"] for job in self.cluster.jobs()}
+        self.jobs |= {job["id"]: job["comment"] for job in self.cluster.jobs()}
         gpu = sum(job["partition"] == "gpu" for job in running)
         self.most_gpu_jobs = max(self.most_gpu_jobs, gpu)
 
@@ -150,9 +150,10 @@ def test_a_disturbed_run_is_complete_and_repeats_nothing(tmp_path_factory, clust
     ), "a finished cell was written again"
 
     # All stages but downloads and summaries were on Slurm, named by rule and cell.
-    rules = {comment.removeprefix("rule_").partition("_wildcards_")[0] for comment in run.comments}
+    comments = set(run.jobs.values())
+    rules = {comment.removeprefix("rule_").partition("_wildcards_")[0] for comment in comments}
     assert rules == {*ON_SLURM, "fit_references"}
-    assert "rule_train_transformer_wildcards_demo-wine_42_ft_transformer_spearman" in run.comments
+    assert "rule_train_transformer_wildcards_demo-wine_42_ft_transformer_spearman" in comments
     # Three training jobs, two GPUs: each had one of them, and never more than two ran at once.
     assert run.most_gpu_jobs == 2
     scores = read_runs(run.folder / "results/scores.parquet")
@@ -181,7 +182,7 @@ def check_extension(run: Run, finished: dict[Path, int]) -> None:
         controls=[],
         bundle_minutes=1,
     )
-    run.comments = set()
+    before = set(run.jobs)
     # On the command line they take the place of all in the profile.
     partitions = (
         f"{rule}:slurm_partition=gpu" for rule in ("train_transformer", "train_transformer_seed")
@@ -193,7 +194,7 @@ def check_extension(run: Run, finished: dict[Path, int]) -> None:
     assert text.count("Trying to restart job") == 2
     text = run.finish(run.start())
     assert not [job for job in re.findall(r"^Job \d+: (\w+)", text, re.M) if job == "train"]
-    assert not [comment for comment in run.comments if "demo-wine" in comment]
+    assert not [run.jobs[one] for one in run.jobs.keys() - before if "demo-wine" in run.jobs[one]]
     assert {path: one for path, one in written(run.runs()).items() if path in finished} == finished
 
     scores = read_runs(run.folder / "results/scores.parquet")
