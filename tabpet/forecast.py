@@ -117,7 +117,7 @@ def plan_stages(
 ) -> list[StagePlan]:
     """The stages of a run in their order."""
     splits = len(rows) * len(settings.splits)
-    slow = [graph for graph in settings.graphs if GRAPHS.find(graph).cost != "instant"]
+    slow = [graph for graph in settings.graphs if not GRAPHS.find(graph).shares_job]
     instant = [graph for graph in settings.graphs if graph not in slow]
     slow_seconds = len(settings.splits) * sum(
         graph_seconds(settings, row, graph) for row in rows for graph in slow

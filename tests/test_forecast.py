@@ -58,6 +58,14 @@ def test_jobs_are_counted_as_snakemake_counts_them(tmp_path, name):
         assert stages[stage] == sum(planned.get(rule, 0) for rule in rules), stage
 
 
+def test_a_graph_from_the_card_has_a_job_of_its_own():
+    stages = {
+        stage.name: stage for stage in plan_stages(settings(graphs=["spearman", "true"]), [VEHICLE])
+    }
+    assert stages["slow graphs"].jobs == stages["instant graphs"].jobs == 1
+    assert stages["slow graphs"].seconds == 2
+
+
 def test_the_papers_grid_is_planned_in_a_moment_and_in_at_most_2000_jobs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     began = time.process_time()
