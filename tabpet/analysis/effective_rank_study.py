@@ -176,14 +176,15 @@ def _sentences(joined: pd.DataFrame, level: float) -> list[str]:
             f"{encoding_name(encoding)}: mean effective rank {number(curve.iloc[0])} at alpha "
             f"{curve.index[0]:g}, {number(curve.iloc[-1])} at alpha {curve.index[-1]:g}."
         )
-    control = next((name for name in means if EncodingName.parse(name).control == "random"), None)
-    for encoding in [name for name in means if control and name != control]:
+    names = list(map(str, means))
+    control = next((name for name in names if EncodingName.parse(name).control == "random"), None)
+    for encoding in [name for name in names if control and name != control]:
         wide = joined.pivot_table(
             index=["dataset", "alpha"], columns="encoding", values="effective_rank"
         ).query("alpha > 0")[[encoding, control]].dropna()  # fmt: skip
         lower = int((wide[encoding] < wide[control]).sum())
         lines.append(
-            f"{encoding_name(str(encoding))} has the lower rank, beside "
+            f"{encoding_name(encoding)} has the lower rank, beside "
             f"{encoding_name(str(control))}, in {lower} of {len(wide)} pairs of dataset and alpha."
         )
     return lines + _rank_and_score(joined[joined["alpha"] > 0], level)
@@ -205,7 +206,7 @@ def _rank_and_score(trained: pd.DataFrame, level: float) -> list[str]:
         return []
     each = ", ".join(f"{dataset} {number(rho)}" for dataset, rho in found.items())
     lines = [f"Rank correlation of effective rank and test score within a dataset: {each}."]
-    test, needed = wilcoxon([*found.values()]), fewest_datasets(level)
+    test, needed = wilcoxon(np.array([*found.values()])), fewest_datasets(level)
     if test.used < needed:
         many = f"{len(found)} {'dataset' if len(found) == 1 else 'datasets'}"
         return [*lines, f"{many} can't say whether that is chance; a test needs {needed}."]

@@ -221,8 +221,9 @@ def trend_table(family: Family) -> Table:
 def _measured(recovery: pd.DataFrame) -> pd.DataFrame:
     """Edge recovery without what a graph that failed seems to have found."""
     found = ["edges", "average_precision", "auc", "shd", "shd_skeleton"]
-    failed = recovery["status"] == "error"
-    return recovery.assign(**recovery[found].astype(float).mask(failed).to_dict("series"))
+    measured = recovery.copy()
+    measured[found] = recovery[found].astype(float).mask(recovery["status"] == "error")
+    return measured
 
 
 def recovery_table(recovery: pd.DataFrame) -> Table:
