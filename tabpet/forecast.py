@@ -65,6 +65,11 @@ def plan(
     if model:
         console.print(f"\nMemory: up to {memory / 1000:.1f} GB for {model} on {row}.")
     console.print(f"Disk: about {disk_bytes(settings, rows) / 1e6:,.0f} MB in `results`.")
+    if "studies" in settings.model_fields_set:
+        console.print(
+            "The studies of this config are not counted: `snakemake -n synthetic_study "
+            "effective_rank_study` shows their jobs."
+        )
 
 
 def load_run(config: Sequence[Path]) -> tuple[Settings, list[CatalogRow]]:
