@@ -29,5 +29,6 @@ ESTIMATOR = Estimator(
     growth="nothing is estimated",
     citation="the generator of the table, or the file that its catalog row names",
     cost="instant",
+    from_card=True,
     order=90,
 )
