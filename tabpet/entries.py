@@ -68,6 +68,8 @@ class Control(Entry):
     """An encoding of a graph's width without its structure."""
 
     cost: Cost = "instant"
+    draw: str  # `module:function`: (features, width) values and a generator -> values
+    note: str  # what it does, for the notes of an encoding
     trained: bool = False  # a table of weights: it finds its own scale, so alpha is 1
 
 
