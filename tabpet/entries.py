@@ -57,9 +57,6 @@ class Estimator(Entry):
     settings: type[Section] = NoSettings  # its defaults are the paper's
     from_catalog: Mapping[str, str] = field(default_factory=dict)  # setting -> column that has it
     directed: bool
-    nonlinear: bool
-    tree: bool
-    causal: bool
     growth: str  # of its time, with n rows and d nodes
 
 
