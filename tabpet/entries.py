@@ -57,9 +57,6 @@ class Estimator(Entry):
     settings: type[Section] = NoSettings  # its defaults are the paper's
     from_catalog: Mapping[str, str] = field(default_factory=dict)  # setting -> column that has it
     directed: bool
-    nonlinear: bool
-    tree: bool
-    causal: bool
     growth: str  # of its time, with n rows and d nodes
     from_card: bool = False  # read from the table's card, and not estimated from its values
 
@@ -74,6 +71,8 @@ class Control(Entry):
     """An encoding of a graph's width without its structure."""
 
     cost: Cost = "instant"
+    draw: str  # `module:function`: (features, width) values and a generator -> values
+    note: str  # what it does, for the notes of an encoding
     trained: bool = False  # a table of weights: it finds its own scale, so alpha is 1
 
 
