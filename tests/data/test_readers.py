@@ -184,13 +184,22 @@ def test_decimals_of_arff_integers_are_kept(tmp_path):
     assert read(path)["an integer"].tolist() == [1.5, 2.0]
 
 
-@pytest.mark.parametrize("token", ["#N/A", "None", "n/a", "-", "<NA>", "#DIV/0!"])
-def test_what_spreadsheets_write_for_a_missing_number(tmp_path, token):
+@pytest.mark.parametrize("token", ["None", "n/a", "-", "missing"])
+def test_what_people_write_for_a_missing_number(tmp_path, token):
     path = tmp_path / "t.csv"
     path.write_text(f"x,word\n1.5,{token}\n{token},a\n3,b\n")
     frame = read(path)
     assert frame["x"].dtype == "float64" and frame["x"].isna().tolist() == [False, True, False]
     assert token in levels(frame["word"])  # among words it may be an answer
+
+
+@pytest.mark.parametrize("token", ["#N/A", "<NA>", "#DIV/0!"])
+def test_what_spreadsheets_write_is_missing_everywhere(tmp_path, token):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x,word\n1.5,{token}\n{token},a\n3,b\n")
+    frame = read(path)
+    assert frame["x"].dtype == "float64" and frame["x"].isna().tolist() == [False, True, False]
+    assert levels(frame["word"]) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
