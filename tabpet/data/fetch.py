@@ -24,7 +24,7 @@ from tabpet.data.convention import (
     not_numbers,
     to_convention,
 )
-from tabpet.data.readers import read_table
+from tabpet.data.readers import NOTES, read_table
 from tabpet.data.synthetic import generate_table
 from tabpet.data.true_graph import TrueGraph, read_edges
 from tabpet.errors import TabpetError
@@ -146,6 +146,7 @@ def _to_raw(
     if not features:
         raise TabpetError(f"{row.name}: no feature columns are left beside the target {target!r}.")
     columns, warnings = to_convention(frame[features], row.categorical)
+    warnings = [*frame.attrs.get(NOTES, ()), *warnings]
     columns[target] = _target_column(frame[target], row)
     warnings += describe_reading(frame[target], columns[target])
     renamed = {name: free_name(name, columns) for name in columns if name in RESERVED}
