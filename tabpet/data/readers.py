@@ -4,8 +4,8 @@ import csv
 import re
 import warnings
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -99,31 +99,29 @@ def _read_csv(path: Path) -> pd.DataFrame:
 def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
     try:
         names, separator = _read_header(path, encoding)
-        read = partial(
-            pd.read_csv,
-            path,
-            sep=separator,
-            encoding=encoding,
-            names=_clean_names(names),  # pandas would rename repeated columns without a word
-            header=0,
-            index_col=False,
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=list(MISSING_TOKENS),
-            low_memory=False,
-            float_precision="round_trip",  # the number that Parquet and ARFF would give
-        )
+        options: dict[str, Any] = {
+            "sep": separator,
+            "encoding": encoding,
+            "names": _clean_names(names),  # pandas would rename repeated columns without a word
+            "header": 0,
+            "index_col": False,
+            "skipinitialspace": True,
+            "keep_default_na": False,
+            "na_values": list(MISSING_TOKENS),
+            "low_memory": False,
+            "float_precision": "round_trip",  # the number that Parquet and ARFF would give
+        }
         with warnings.catch_warnings():
             # pandas says so when it would cut rows that are longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = read()
+            frame: pd.DataFrame = pd.read_csv(path, **options)
         notes = []
         commas = [name for name in frame if _has_decimal_commas(frame[name], separator)]
         for name in commas:
             frame[name] = _read_decimal_commas(frame[name])
         floats = [name for name in frame if frame[name].dtype == "float64" and name not in commas]
         if commas and floats:
-            texts = read(usecols=floats, dtype=str)
+            texts = pd.read_csv(path, **options, usecols=floats, dtype=str)
             notes = [
                 f"{name}: {number} was read with a decimal point, but {commas[0]} has decimal "
                 "commas; if the point stands between thousands, remove it"
