@@ -131,14 +131,20 @@ def run_trial(raw: pd.DataFrame, card: Card, plan: Plan, step: Step) -> Outcome:
         first = first or (graph, encoding, history)
         runs += trained
         for name in (*trees, *untuned_learners()):
+            if clock.over:
+                notes.append("no time was left for some references")
+                break
             say(name)
             runs.append(fit_reference(split, name, number, TreeSettings()))
         splits.append(split)
         longest = max(longest, clock.elapsed - started)
     scores, _ = _scores(runs)
     if not {PLAIN, ENCODED} <= set(scores["learner"]):
-        reasons = "; ".join(dict.fromkeys(f"{run.reason}" for run in runs if run.reason))
-        raise TabpetError(f"The transformer could not be trained on this table: {reasons}.")
+        failed = [run for run in runs if run.alpha is not None and run.status != "ok"]
+        reasons = "; ".join(dict.fromkeys(_describe(run) for run in failed))
+        hurried = {run.status for run in failed} == {"timeout"}
+        advice = " Give it more time (--minutes)." if hurried else ""
+        raise TabpetError(f"The transformer could not be trained on this table: {reasons}.{advice}")
     tuned, more = _tune(splits, trees, clock, step)
     runs += [_or_untuned(run, runs) for run in tuned]
     notes += more
@@ -269,7 +275,8 @@ def _scores(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Test scores by split and learner, and the curves over alpha."""
     frame = runs_frame(runs)
     choices, curves = choose_alphas(frame)
-    random = choices["encoding"].map(lambda name: EncodingName.parse(name).control == "random")
+    controls = [EncodingName.parse(name).control for name in choices["encoding"]]
+    random = np.array([control == "random" for control in controls], dtype=bool)
     others = frame[frame["alpha"].isna() & frame["test_score"].notna()]
     names = [
         Method.of_learner(model, encoding).label
