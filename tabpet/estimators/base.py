@@ -151,12 +151,14 @@ class TabPETEstimator(BaseEstimator):
         y_val: Any = None,
     ) -> Self:
         """Estimate the graph, encode it, and train; `X_val`, `y_val` take the place of a share."""
+        before = dict(self.__dict__)
         try:
             return self._fit(X, y, sample_weight, X_val, y_val)
-        except TableError:
+        except BaseException as error:
+            self.__dict__ = before  # what was fitted is still whole
+            if isinstance(error, TabpetError) and not isinstance(error, TableError):
+                raise TableError(str(error)) from None  # settings are parameters here
             raise
-        except TabpetError as error:  # of settings, which are parameters here
-            raise TableError(str(error)) from None
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> Self:
         clock = Clock(self.max_seconds)
@@ -246,6 +248,10 @@ class TabPETEstimator(BaseEstimator):
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
+            if not 0 <= self.random_state < 2**32:
+                raise TableError(
+                    f"random_state is {self.random_state}; a seed is from 0 to {2**32 - 1}."
+                )
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
@@ -374,6 +380,8 @@ class TabPETEstimator(BaseEstimator):
             job.context.numeric[kept].cpu(), job.context.categorical[kept].cpu()
         )
         self._rows_at_once = job.batch_size
+        # Parameters may be set anew after training; these are the ones the model was built with.
+        self._backbone, self._backbone_settings = self.backbone, model
 
     def _choose(self, fitted: Fitted, table: Table) -> Member:
         """The member with the best validation score; of equals the smallest alpha, never 0."""
@@ -394,7 +402,7 @@ class TabPETEstimator(BaseEstimator):
                 "status": [one.status for one in members],
             }
         )
-        if len(frame) > 1:
+        if len(fitted.members) > 1:  # also when all but one of them failed
             frame["chosen"] = is_best(frame.assign(task=table.task, place=0), "val_score")
         else:
             frame["chosen"] = True

@@ -103,6 +103,8 @@ PARAMETERS = {
     "heads": ({"width": 15}, "width .15. is not a multiple of n_heads .2."),
     "validation": ({"validation": 1.5}, "validation is 1.5; it is the share of rows"),
     "batch size": ({"batch_size": 0}, "batch_size is 0; it is a number of rows, or None"),
+    "negative seed": ({"random_state": -1}, "random_state is -1; a seed is from 0 to 4294967295"),
+    "large seed": ({"random_state": 2**40}, "random_state is 1099511627776; a seed is from 0"),
     "device": ({"device": "abacus"}, "device 'abacus' can't be used"),
     "too narrow": ({"width": 4, "n_heads": 2}, "the encoding is 4 wide, but a token"),
 }
