@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -52,8 +53,9 @@ class TabPETEstimator(BaseEstimator):
     ----------
     backbone: `ft_transformer`, `saint` or `tab_transformer` (two categorical features at least).
     graph: name of a graph estimator (`spearman`, `chow_liu`, ...), edges between features as
-        `(name, name)` or `(name, name, weight)`, `none` for no encodings, or a control: `random`,
-        `shuffled` or `learnable`, also of a graph that is not Spearman's (`lingam-random`).
+        `(name, name)` or `(name, name, weight)` (in an array by place), `none` for no encodings,
+        or a control: `random`, `shuffled` or `learnable`, also of a graph that is not Spearman's
+        (`lingam-random`).
     alpha: scale of the encodings, or `auto`: all `alphas` are trained together, and the one with
         the best validation score is kept.
     graph_settings, graph_seconds: of the graph estimator, and its time if it takes long.
@@ -195,6 +197,7 @@ class TabPETEstimator(BaseEstimator):
             self.graph_settings,
             min(self.graph_seconds, clock.left),
             self.encoding_settings,
+            self._columns,
             seed,
         )
         if weights is not None:
@@ -264,12 +267,15 @@ class TabPETEstimator(BaseEstimator):
             "patience": self.patience,
             "max_seconds": self.max_seconds,
         }
-        if self.batch_size is not None and not self.batch_size >= 1:
-            raise TableError(f"batch_size is {self.batch_size!r}; it is a number of rows, or None.")
+        rows, seconds = self.batch_size, self.graph_seconds
+        if rows is not None and not (isinstance(rows, Integral) and rows >= 1):
+            raise TableError(f"batch_size is {rows!r}; it is a number of rows, or None.")
+        if not (isinstance(seconds, Real) and seconds > 0):
+            raise TableError(f"graph_seconds is {seconds!r}; it is a number above 0.")
         return load_section(TrainingSettings, values, "The estimator")
 
     def _model_settings(self) -> Section:
-        section = MODELS.find(self.backbone).settings
+        section = MODELS.find(str(self.backbone)).settings
         wishes = {
             "width": self.width,
             "n_layers" if "n_layers" in section.model_fields else "depth": self.depth,
@@ -284,7 +290,7 @@ class TabPETEstimator(BaseEstimator):
         """The share of rows to validate on; None where rows are given or none are needed."""
         if given or not (self.early_stopping or self.alpha == "auto"):
             return None
-        if not 0 < self.validation < 1:
+        if not (isinstance(self.validation, Real) and 0 < self.validation < 1):
             raise TableError(
                 f"validation is {self.validation!r}; it is the share of rows that stop training "
                 "and choose alpha, between 0 and 1. To do without, set early_stopping=False and a "

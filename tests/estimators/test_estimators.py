@@ -198,6 +198,23 @@ def test_graphs_by_name_edges_control_or_none():
         make("regression", alpha=1.0, graph=[]).fit(X, y)
 
 
+def test_edges_name_columns_as_they_were_given(tmp_path):
+    X, y = make_table()
+    settings = {"alpha": 1.0, "epochs": 1}
+    renamed = make("regression", graph=[("row", "age", 2)], **settings)
+    renamed.fit(X.rename(columns={"size": "row"}), y)
+    assert renamed.graph_.adjacency[0, 1] == 2
+    of_array = make("regression", graph=np.array([[0, 1], [2, 3]]), **settings)
+    of_array.fit(X.to_numpy(), y)
+    assert of_array.graph_.adjacency[[0, 2], [1, 3]].tolist() == [1, 1]
+    of_array.save(tmp_path / "m.safetensors")
+    assert TabPETRegressor.load(tmp_path / "m.safetensors").graph == [[0, 1], [2, 3]]
+    sparse = make("regression", graph=[("age", "empty"), ("age", "size")], **settings)
+    with pytest.warns(UserWarning, match="edge .'age', 'empty'. is ignored: empty was left out"):
+        sparse.fit(X.assign(empty=np.nan), y)
+    assert sparse.graph_.n_edges == 1
+
+
 def test_without_early_stopping_all_rows_and_epochs_are_used():
     X, y = make_table()
     estimator = make("regression", alpha=1.0, early_stopping=False, patience=1, min_epochs=0)
