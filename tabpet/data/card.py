@@ -88,15 +88,15 @@ def make_card(
 
 def check_expectation(card: Card, row: CatalogRow) -> str | None:
     """None when the table has the shape that its catalog row says, else a text showing both."""
-    found = {
+    shape = {
         "n_rows": card.rows,
         "n_features": len(card.columns),
         "n_categorical": sum(column.kind == "categorical" for column in card.columns),
     }
     lines = [
-        f"  {key}: catalog {expected}, table {found[key]}"
-        for key in found
-        if (expected := getattr(row, key)) is not None and expected != found[key]
+        f"  {key}: catalog {expected}, table {shape[key]}"
+        for key in shape
+        if (expected := getattr(row, key)) is not None and expected != shape[key]
     ]
     if not lines:
         return None

@@ -67,13 +67,13 @@ def fetch_dataset(row: CatalogRow, settings: FetchSettings) -> tuple[pd.DataFram
 def mirror_file(row: CatalogRow, folder: Path) -> Path | None:
     """The mirror's file for an OpenML row; without a version, the only one of that name."""
     version = "*" if row.version is None else row.version
-    found = sorted(folder.glob(f"{row.name}_v{version}.parquet"))
-    if len(found) > 1:
+    files = sorted(folder.glob(f"{row.name}_v{version}.parquet"))
+    if len(files) > 1:
         raise TabpetError(
-            f"{row.name}: the mirror has {', '.join(path.name for path in found)}. "
+            f"{row.name}: the mirror has {', '.join(path.name for path in files)}. "
             "Name one of them by `version` in the catalog."
         )
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 @dataclass(frozen=True)
@@ -110,17 +110,17 @@ def _load(row: CatalogRow, settings: FetchSettings) -> _Loaded:
         return _Loaded(read_table(path), row.target, path.name, row.openml_id, row.version)
     if folder is not None:
         logger.info("%s is not in the mirror %s: trying OpenML", row.name, folder)
-    found = need("tabpet.data.openml_source", "A download from OpenML").download(
+    table = need("tabpet.data.openml_source", "A download from OpenML").download(
         row.openml_id, row.name, row.version, settings
     )
-    if row.version is not None and found.version != row.version:
+    if row.version is not None and table.version != row.version:
         raise TabpetError(
             f"{row.name}: the catalog says version {row.version}, but OpenML dataset "
-            f"{found.openml_id} is version {found.version}. Correct one of them in the catalog."
+            f"{table.openml_id} is version {table.version}. Correct one of them in the catalog."
         )
-    target = row.target or found.default_target
+    target = row.target or table.default_target
     return _Loaded(
-        found.frame, target, found.origin, found.openml_id, found.version, downloaded=True
+        table.frame, target, table.origin, table.openml_id, table.version, downloaded=True
     )
 
 

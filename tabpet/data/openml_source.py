@@ -58,8 +58,8 @@ def download(
     problems: list[str] = []
     for attempt in range(1, settings.attempts + 1):
         try:
-            found = openml_id or _find_id(server, name, version)
-            return _download_table(server, found, refresh=attempt > 1)
+            dataset_id = openml_id or _find_id(server, name, version)
+            return _download_table(server, dataset_id, refresh=attempt > 1)
         except (_Fault, OSError) as error:  # all errors of requests are OSErrors
             if isinstance(error, _Fault) and not error.passing:
                 raise TabpetError(
