@@ -213,6 +213,11 @@ def describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
             f"{name}: dates such as {_examples(levels)} were read as {len(levels)} categories; "
             "make numbers of them (year, month, days since), or leave the column out"
         ]
+    if any(level.isdecimal() and int(level) >= _BEYOND for level in levels):
+        return [
+            f"{name}: numbers of more than 64 bits, as identifiers are, were read as {len(levels)} "
+            "categories; leave such a column out"
+        ]
     if not _holds_objects(before) or len(levels) < 10:
         return []
     odd = not_numbers(levels)

@@ -152,6 +152,7 @@ def test_large_identifiers_are_not_constant(tmp_path, frame):
     ids = np.arange(12, dtype="uint64") + np.uint64(2**63)
     _, card = fetch(write(tmp_path, frame.assign(id=ids)))
     assert "id" in card.id_like_columns and "id" not in card.constant_columns
+    assert any(one.startswith("id: numbers of more than 64 bits") for one in card.warnings)
 
 
 def test_a_target_of_dates_is_told(tmp_path, frame):
