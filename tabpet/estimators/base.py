@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -52,8 +53,9 @@ class TabPETEstimator(BaseEstimator):
     ----------
     backbone: `ft_transformer`, `saint` or `tab_transformer` (two categorical features at least).
     graph: name of a graph estimator (`spearman`, `chow_liu`, ...), edges between features as
-        `(name, name)` or `(name, name, weight)`, `none` for no encodings, or a control: `random`,
-        `shuffled` or `learnable`, also of a graph that is not Spearman's (`lingam-random`).
+        `(name, name)` or `(name, name, weight)` (in an array by place), `none` for no encodings,
+        or a control: `random`, `shuffled` or `learnable`, also of a graph that is not Spearman's
+        (`lingam-random`).
     alpha: scale of the encodings, or `auto`: all `alphas` are trained together, and the one with
         the best validation score is kept.
     graph_settings, graph_seconds: of the graph estimator, and its time if it takes long.
@@ -151,12 +153,14 @@ class TabPETEstimator(BaseEstimator):
         y_val: Any = None,
     ) -> Self:
         """Estimate the graph, encode it, and train; `X_val`, `y_val` take the place of a share."""
+        before = dict(self.__dict__)
         try:
             return self._fit(X, y, sample_weight, X_val, y_val)
-        except TableError:
+        except BaseException as error:
+            self.__dict__ = before  # what was fitted is still whole
+            if isinstance(error, TabpetError) and not isinstance(error, TableError):
+                raise TableError(str(error)) from None  # settings are parameters here
             raise
-        except TabpetError as error:  # of settings, which are parameters here
-            raise TableError(str(error)) from None
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> Self:
         clock = Clock(self.max_seconds)
@@ -193,6 +197,7 @@ class TabPETEstimator(BaseEstimator):
             self.graph_settings,
             min(self.graph_seconds, clock.left),
             self.encoding_settings,
+            self._columns,
             seed,
         )
         if weights is not None:
@@ -246,6 +251,10 @@ class TabPETEstimator(BaseEstimator):
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
+            if not 0 <= self.random_state < 2**32:
+                raise TableError(
+                    f"random_state is {self.random_state}; a seed is from 0 to {2**32 - 1}."
+                )
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
@@ -258,12 +267,15 @@ class TabPETEstimator(BaseEstimator):
             "patience": self.patience,
             "max_seconds": self.max_seconds,
         }
-        if self.batch_size is not None and not self.batch_size >= 1:
-            raise TableError(f"batch_size is {self.batch_size!r}; it is a number of rows, or None.")
+        rows, seconds = self.batch_size, self.graph_seconds
+        if rows is not None and not (isinstance(rows, Integral) and rows >= 1):
+            raise TableError(f"batch_size is {rows!r}; it is a number of rows, or None.")
+        if not (isinstance(seconds, Real) and seconds > 0):
+            raise TableError(f"graph_seconds is {seconds!r}; it is a number above 0.")
         return load_section(TrainingSettings, values, "The estimator")
 
     def _model_settings(self) -> Section:
-        section = MODELS.find(self.backbone).settings
+        section = MODELS.find(str(self.backbone)).settings
         wishes = {
             "width": self.width,
             "n_layers" if "n_layers" in section.model_fields else "depth": self.depth,
@@ -278,7 +290,7 @@ class TabPETEstimator(BaseEstimator):
         """The share of rows to validate on; None where rows are given or none are needed."""
         if given or not (self.early_stopping or self.alpha == "auto"):
             return None
-        if not 0 < self.validation < 1:
+        if not (isinstance(self.validation, Real) and 0 < self.validation < 1):
             raise TableError(
                 f"validation is {self.validation!r}; it is the share of rows that stop training "
                 "and choose alpha, between 0 and 1. To do without, set early_stopping=False and a "
@@ -304,7 +316,7 @@ class TabPETEstimator(BaseEstimator):
         if self.encoding_ is None:
             return (0.0,)
         given = self.alphas if self.alpha == "auto" else [self.alpha]
-        if self.alpha == "auto" and self.encoding_.kind == "learnable":
+        if self.alpha == "auto" and self.encoding_.is_trained:
             given = [1.0]  # it finds its own scale
         try:
             alphas = [float(one) for one in given]
@@ -374,6 +386,8 @@ class TabPETEstimator(BaseEstimator):
             job.context.numeric[kept].cpu(), job.context.categorical[kept].cpu()
         )
         self._rows_at_once = job.batch_size
+        # Parameters may be set anew after training; these are the ones the model was built with.
+        self._backbone, self._backbone_settings = self.backbone, model
 
     def _choose(self, fitted: Fitted, table: Table) -> Member:
         """The member with the best validation score; of equals the smallest alpha, never 0."""
@@ -394,7 +408,7 @@ class TabPETEstimator(BaseEstimator):
                 "status": [one.status for one in members],
             }
         )
-        if len(frame) > 1:
+        if len(fitted.members) > 1:  # also when all but one of them failed
             frame["chosen"] = is_best(frame.assign(task=table.task, place=0), "val_score")
         else:
             frame["chosen"] = True

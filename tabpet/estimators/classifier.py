@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -135,17 +136,31 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
         return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=names), name=TARGET)
 
     def _weigh_classes(self, table: Table) -> Table:
-        if self.class_weight == "balanced":
+        wish = self.class_weight
+        if isinstance(wish, str) and wish == "balanced":
             return table
         weights = np.ones(len(self.classes_), dtype=np.float32)
-        if self.class_weight is not None:
-            if not isinstance(self.class_weight, Mapping):
+        if wish is not None:
+            if not isinstance(wish, Mapping):
                 raise TableError(
-                    f"class_weight is {self.class_weight!r}; allowed are 'balanced', None, or a "
-                    "weight per class such as {'yes': 2.0, 'no': 1.0}."
+                    f"class_weight is {wish!r}; allowed are 'balanced', None, or a weight per "
+                    "class such as {'yes': 2.0, 'no': 1.0}."
+                )
+            if unknown := [one for one in wish if one not in self.classes_.tolist()]:
+                raise TableError(
+                    f"class_weight names the class {unknown[0]!r}, which y has not; its classes "
+                    f"are {', '.join(map(repr, self.classes_.tolist()[:10]))}."
                 )
             for place, one in enumerate(self.classes_):
-                weights[place] = self.class_weight.get(one, 1.0)
+                weight = wish.get(one, 1.0)
+                if not (isinstance(weight, Real) and 0 <= weight < np.inf):
+                    raise TableError(
+                        f"class_weight of {str(one)!r} is {weight!r}; a weight is a number that "
+                        "is not negative."
+                    )
+                weights[place] = weight
+            if not weights.any():
+                raise TableError("class_weight is 0 for all classes: no row would count.")
         device = table.parts["train"].numeric.device
         return replace(
             table, class_weights=torch.from_numpy(weights).to(device), accuracy_weights=weights

@@ -34,15 +34,21 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
         )
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
-    if not isinstance(X, pd.DataFrame):
+    if isinstance(X, pd.DataFrame):
+        _check_frame(X)
+        given = [str(name) for name in X.columns]
+        # `row` and `part` belong to prepared splits.
+        columns = {name: free_name(name, set(given) - {name}) for name in given}
+    else:
         X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
-    _check_frame(X)
+        columns = {str(place): f"x{place}" for place in range(X.shape[1])}
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    names = [str(name) for name in X.columns]
-    # The same names at fit and predict: `row` and `part` belong to prepared splits.
-    return X.set_axis([free_name(name, set(names) - {name}) for name in names], axis=1)
+    frame = pd.DataFrame(X).set_axis(list(columns.values()), axis=1)
+    if reset:
+        estimator._columns = columns
+    learned = list(estimator._columns.values())
+    # As in scikit-learn, a table whose names say nothing goes by the places of its columns.
+    return frame[learned] if set(frame) == set(learned) else frame.set_axis(learned, axis=1)
 
 
 def _check_frame(X: pd.DataFrame) -> None:

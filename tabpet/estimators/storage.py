@@ -23,8 +23,10 @@ from tabpet.graphs.graph import Graph
 from tabpet.models.build import build_model
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
+from tabpet.registry import MODELS
+from tabpet.settings import load_section
 
-KEY, FORMAT = "tabpet", 1
+KEY, FORMAT = "tabpet", 2
 _IMPUTER = ("means", "places", "slopes", "offsets")
 Some = TypeVar("Some")
 
@@ -42,11 +44,14 @@ def save(estimator: Any, path: Path) -> None:
         "format": FORMAT,
         "class": type(estimator).__name__,
         "parameters": _plain_parameters(estimator.get_params()),
+        "backbone": estimator._backbone,
+        "backbone_settings": estimator._backbone_settings.model_dump(mode="json"),
         "preparation": estimator.preparation_.model_dump(mode="json"),
         "alpha": estimator.alpha_,
         "n_parameters": estimator.n_parameters_,
         "rows_at_once": estimator._rows_at_once,
         "n_features": estimator.n_features_in_,
+        "columns": estimator._columns,
         "feature_names": _listed(getattr(estimator, "feature_names_in_", None)),
         "classes": _listed(getattr(estimator, "classes_", None)),
         "history": _columns(estimator.history_),
@@ -82,7 +87,11 @@ def load(kind: type[Some], path: Path) -> Some:
     estimator.preparation_ = SplitInfo.model_validate(facts["preparation"])
     estimator.alpha_, estimator.n_parameters_ = facts["alpha"], facts["n_parameters"]
     estimator._rows_at_once = facts["rows_at_once"]
-    estimator.n_features_in_ = facts["n_features"]
+    estimator.n_features_in_, estimator._columns = facts["n_features"], facts["columns"]
+    estimator._backbone = facts["backbone"]
+    estimator._backbone_settings = load_section(
+        MODELS.find(estimator._backbone).settings, facts["backbone_settings"], str(path)
+    )
     for name, attribute in (("feature_names", "feature_names_in_"), ("classes", "classes_")):
         if facts[name] is not None:
             setattr(estimator, attribute, _array(facts[name]))
@@ -102,9 +111,9 @@ def load(kind: type[Some], path: Path) -> Some:
 def _restore_model(estimator: Any, tensors: Mapping[str, torch.Tensor]) -> None:
     layout = Layout.of(estimator.preparation_)
     model = build_model(
-        estimator.backbone,
+        estimator._backbone,
         layout,
-        estimator._model_settings(),
+        estimator._backbone_settings,
         estimator.encoding_,
         [estimator.alpha_],
         seed=0,  # its draws are overwritten
@@ -132,7 +141,7 @@ def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(plain["graph"], pd.DataFrame):
         plain["graph"] = plain["graph"].to_numpy().tolist()
     elif not isinstance(plain["graph"], str):
-        plain["graph"] = [list(edge) for edge in plain["graph"]]
+        plain["graph"] = [[_plain(one) for one in edge] for edge in plain["graph"]]
     plain["alphas"] = [float(one) for one in plain["alphas"]]
     if isinstance(plain.get("class_weight"), Mapping):
         plain["class_weight"] = [

@@ -103,6 +103,20 @@ PARAMETERS = {
     "heads": ({"width": 15}, "width .15. is not a multiple of n_heads .2."),
     "validation": ({"validation": 1.5}, "validation is 1.5; it is the share of rows"),
     "batch size": ({"batch_size": 0}, "batch_size is 0; it is a number of rows, or None"),
+    "negative seed": ({"random_state": -1}, "random_state is -1; a seed is from 0 to 4294967295"),
+    "large seed": ({"random_state": 2**40}, "random_state is 1099511627776; a seed is from 0"),
+    "batch size in words": ({"batch_size": "auto"}, "batch_size is 'auto'; it is a number of rows"),
+    "half a row": ({"batch_size": 8.5}, "batch_size is 8.5; it is a number of rows, or None"),
+    "no validation": ({"validation": None}, "validation is None; it is the share of rows"),
+    "no backbone": ({"backbone": None}, "there is no model 'None'; known are: ft_transformer"),
+    "no graph seconds": ({"graph_seconds": None}, "graph_seconds is None; it is a number above 0"),
+    "no graph": ({"graph": None}, "graph is None; it is the name of a graph, 'none', or edges"),
+    "a number as graph": ({"graph": 3}, "graph is 3; it is the name of a graph, 'none', or edges"),
+    "half an edge": ({"graph": [("age",)]}, r"The edge \('age',\) can't be used: it has 1 parts"),
+    "no edge": ({"graph": ["ab"]}, "The edge 'ab' can't be used: it has 0 parts"),
+    "a loop": ({"graph": [("age", "age")]}, "it joins a feature to itself"),
+    "weight in words": ({"graph": [("age", "size", "big")]}, "the weight 'big' is not a number"),
+    "weight NaN": ({"graph": [("age", "size", np.nan)]}, "the weight nan is not a number"),
     "device": ({"device": "abacus"}, "device 'abacus' can't be used"),
     "too narrow": ({"width": 4, "n_heads": 2}, "the encoding is 4 wide, but a token"),
 }
@@ -130,6 +144,22 @@ def test_fit_says_what_is_wrong(given, message):
 def test_wrong_parameters_are_named(given, message):
     with pytest.raises(ValueError, match=message):
         make("regression", **given).fit(X, NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"high": 2.0}, "class_weight names the class 'high', which y has not; its classes are"),
+        ({"hi": -1.0}, "class_weight of 'hi' is -1.0; a weight is a number that is not negative"),
+        ({"hi": "much"}, "class_weight of 'hi' is 'much'; a weight is a number"),
+        ({"hi": 0, "lo": 0, "mid": 0}, "class_weight is 0 for all classes"),
+        ("even", "class_weight is 'even'; allowed are 'balanced', None, or a weight per class"),
+        (np.ones(3), "allowed are 'balanced', None, or a weight per class"),
+    ],
+)
+def test_wrong_class_weights_are_named(weights, message):
+    with pytest.raises(ValueError, match=message):
+        make("classification", class_weight=weights).fit(X, CLASSES)
 
 
 @pytest.mark.parametrize(("table", "message"), PREDICT.values(), ids=PREDICT)

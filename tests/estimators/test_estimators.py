@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -16,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tabpet.errors import TabpetError
-from tabpet.estimators import TabPETClassifier, TabPETRegressor
+from tabpet.estimators import TabPETClassifier, TabPETRegressor, base
+from tabpet.training.trainer import fit_members
 from tests.estimators.tables import make, make_table, make_target
 
 TASKS = ("classification", "regression")
@@ -72,6 +74,41 @@ def _through_joblib(estimator, folder):
     return joblib.load(folder / "model.joblib")
 
 
+def test_parameters_that_are_set_later_are_not_those_of_the_model(tmp_path):
+    estimator, X = fitted()
+    estimator.set_params(backbone="saint", width=32, n_heads=4)
+    estimator.save(tmp_path / "m.safetensors")
+    again = TabPETClassifier.load(tmp_path / "m.safetensors")
+    assert (again.backbone, again.width) == ("saint", 32)
+    np.testing.assert_allclose(again.predict_proba(X), estimator.predict_proba(X), rtol=1e-12)
+    again.save(tmp_path / "second.safetensors")
+    twice = TabPETClassifier.load(tmp_path / "second.safetensors")
+    np.testing.assert_allclose(twice.predict_proba(X), estimator.predict_proba(X), rtol=1e-12)
+
+
+def test_frames_and_arrays_stand_for_each_other(tmp_path):
+    X, y = make_table()
+    X = X.rename(columns={"size": "row"})
+    of_frame = make("regression", alpha=1.0).fit(X, y)
+    expected = of_frame.predict(X)
+    of_frame.save(tmp_path / "m.safetensors")
+    for estimator in (of_frame, TabPETRegressor.load(tmp_path / "m.safetensors")):
+        with pytest.warns(UserWarning, match="X does not have valid feature names"):
+            np.testing.assert_allclose(estimator.predict(X.to_numpy()), expected, rtol=1e-10)
+    of_array = make("regression", alpha=1.0).fit(X.to_numpy(), y)
+    with pytest.warns(UserWarning, match="X has feature names, but TabPETRegressor was fitted wi"):
+        np.testing.assert_allclose(of_array.predict(X), of_array.predict(X.to_numpy()), rtol=1e-10)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        mixed = make("regression", alpha=1.0).fit(X, y, X_val=X.to_numpy(), y_val=y)
+    same = make("regression", alpha=1.0).fit(X, y, X_val=X, y_val=y)
+    np.testing.assert_array_equal(mixed.predict(X), same.predict(X))
+    # Names that are numbers are names to us, though not to scikit-learn.
+    numbered = X.set_axis(range(5), axis=1)
+    by_number = make("regression", alpha=1.0).fit(numbered, y)
+    turned = by_number.predict(numbered[[4, 3, 2, 1, 0]])
+    np.testing.assert_array_equal(turned, by_number.predict(numbered))
+
+
 def test_loading_needs_no_training_device(tmp_path):
     estimator, X = fitted()
     estimator.device = "cuda:3"  # as if it had been trained there
@@ -111,6 +148,18 @@ def test_what_is_no_saved_estimator_is_refused(tmp_path):
         TabPETClassifier.load(path)
 
 
+def test_auto_never_falls_back_to_no_encodings(monkeypatch):
+    def fail_with_encodings(job, alphas):
+        done = fit_members(job, alphas)
+        members = [replace(one, state=None) if one.alpha else one for one in done.members]
+        return replace(done, members=members)
+
+    monkeypatch.setattr(base, "fit_members", fail_with_encodings)
+    with pytest.raises(ValueError, match="only 0 .no encodings. could be trained"):
+        fitted(alpha="auto", alphas=(0.5, 2))
+    assert fitted(graph="none", alpha="auto")[0].alpha_ == 0
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_auto_takes_the_alpha_with_the_best_validation_score(task):
     estimator, _ = fitted(task, alpha="auto", alphas=(0.1, 1, 5), epochs=3)
@@ -147,6 +196,23 @@ def test_graphs_by_name_edges_control_or_none():
         make("regression", graph=[("size", "weight")]).fit(X, y)
     with pytest.warns(UserWarning, match="has no edges, so the encoding is zero"):
         make("regression", alpha=1.0, graph=[]).fit(X, y)
+
+
+def test_edges_name_columns_as_they_were_given(tmp_path):
+    X, y = make_table()
+    settings = {"alpha": 1.0, "epochs": 1}
+    renamed = make("regression", graph=[("row", "age", 2)], **settings)
+    renamed.fit(X.rename(columns={"size": "row"}), y)
+    assert renamed.graph_.adjacency[0, 1] == 2
+    of_array = make("regression", graph=np.array([[0, 1], [2, 3]]), **settings)
+    of_array.fit(X.to_numpy(), y)
+    assert of_array.graph_.adjacency[[0, 2], [1, 3]].tolist() == [1, 1]
+    of_array.save(tmp_path / "m.safetensors")
+    assert TabPETRegressor.load(tmp_path / "m.safetensors").graph == [[0, 1], [2, 3]]
+    sparse = make("regression", graph=[("age", "empty"), ("age", "size")], **settings)
+    with pytest.warns(UserWarning, match="edge .'age', 'empty'. is ignored: empty was left out"):
+        sparse.fit(X.assign(empty=np.nan), y)
+    assert sparse.graph_.n_edges == 1
 
 
 def test_without_early_stopping_all_rows_and_epochs_are_used():
@@ -252,6 +318,18 @@ def test_what_could_not_be_fitted_is_not_fitted():
         estimator.predict(X)
     with pytest.raises(NotFittedError):
         estimator.plot_history()
+
+
+@pytest.mark.parametrize("changes", [{"max_seconds": 1e-6}, {"device": "abacus"}, {"graph": "pcc"}])
+def test_a_failed_fit_leaves_the_last_one_whole(changes):
+    estimator, X = fitted()
+    expected = estimator.predict_proba(X)
+    other = pd.DataFrame({"a": np.arange(90.0), "b": np.tile([1, 5, 2], 30)})
+    before = dict(estimator.set_params(**changes).__dict__)
+    with pytest.raises(ValueError, match=r"could be trained|abacus|no graph 'pcc'"):
+        estimator.fit(other, np.tile(["no", "yes"], 45))
+    assert estimator.__dict__ == before
+    np.testing.assert_array_equal(estimator.predict_proba(X), expected)
 
 
 def test_same_random_state_same_model():

@@ -57,7 +57,7 @@ def outcome(tmp_path_factory):
 def test_every_learner_has_a_score_of_the_split(outcome):
     found, steps = outcome
     names = [line.learner for line in tabulate(found)]
-    untuned = ["catboost, untuned", "linear", "xgboost, untuned"]
+    untuned = ["CatBoost, default", "Linear", "XGBoost, default"]
     assert names[:3] == [PLAIN, ENCODED, RANDOM] and set(untuned) <= set(names)
     assert all(line.splits == 1 and line.score > 0 for line in tabulate(found))
     assert tabulate(found)[0].better == 0
