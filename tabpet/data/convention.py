@@ -25,9 +25,13 @@ MISSING_NUMBERS = (
     *("-", "--", "\N{EN DASH}", "\N{EM DASH}", ".", ".."),
 )
 _NUMBER_WITH_MARKS = re.compile(r"[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}")
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _DATE = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ].*)?"
+    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})"
+    rf"|(\d{{1,2}}[-/. ]+)?{_MONTH}[-/., ]+(\d{{1,2}}, *)?(\d{{4}}|\d{{2}}))([T ].*)?",
+    re.IGNORECASE,
 )
+_BEYOND = 2**63  # the first whole number that int64 does not have
 _SHOWN = 3  # values that a message names
 
 
@@ -105,8 +109,10 @@ def as_convention(column: pd.Series) -> pd.Series:
     if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(kind):
         return as_category(column)
     if pd.api.types.is_integer_dtype(kind):
-        fits = not column.isna().any() and column.max() <= np.iinfo(np.int64).max
-        return column.astype("int64" if fits else "float64")
+        if not column.isna().any() and column.max() < _BEYOND:
+            return column.astype("int64")
+        numbers = column.astype("float64")
+        return as_category(column) if _are_identifiers(column, numbers) else numbers
     if pd.api.types.is_timedelta64_dtype(kind):
         return column.dt.total_seconds()
     if pd.api.types.is_numeric_dtype(kind):
@@ -123,7 +129,16 @@ def _from_objects(column: pd.Series) -> pd.Series:
     if present.empty or present.map(lambda value: isinstance(value, bool)).all():
         return as_category(values)
     numbers = _numbers_of(values)
-    return as_category(values) if numbers is None else as_convention(numbers)
+    if numbers is None or _are_identifiers(values, numbers):
+        return as_category(values)
+    return as_convention(numbers)
+
+
+def _are_identifiers(values: pd.Series, numbers: pd.Series) -> bool:
+    """Whether values beyond 64 bits are numbers that a float can't tell from each other."""
+    floats = numbers.astype("float64")
+    finite = floats[np.isfinite(floats)]
+    return bool(finite.abs().max() >= _BEYOND) and floats.nunique() < values.nunique()
 
 
 def _holds_objects(column: pd.Series) -> bool:
@@ -198,6 +213,11 @@ def describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
             f"{name}: dates such as {_examples(levels)} were read as {len(levels)} categories; "
             "make numbers of them (year, month, days since), or leave the column out"
         ]
+    if any(level.isdecimal() and int(level) >= _BEYOND for level in levels):
+        return [
+            f"{name}: numbers of more than 64 bits, as identifiers are, were read as {len(levels)} "
+            "categories; leave such a column out"
+        ]
     if not _holds_objects(before) or len(levels) < 10:
         return []
     odd = not_numbers(levels)
@@ -217,7 +237,9 @@ def describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
 
 
 def _looks_like_dates(levels: pd.Index) -> bool:
-    return len(levels) > 2 and bool(levels.str.fullmatch(_DATE.pattern).all())
+    """Most of them: a few cells may hold something else."""
+    dates = [level for level in levels if _DATE.fullmatch(level)]
+    return len(levels) > 2 and len(dates) > 0.9 * len(levels)
 
 
 def _examples(values: "pd.Index | pd.Series") -> str:

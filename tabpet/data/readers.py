@@ -39,7 +39,7 @@ def read_table(path: Path) -> pd.DataFrame:
         ".arff": _read_arff,
     }
     if not path.is_file():
-        raise TabpetError(f"There is no file {path}. Check the `path` in the catalog.")
+        raise TabpetError(f"There is no file {path}. Check the path.")
     if path.suffix.lower() not in readers:
         raise TabpetError(
             f"{path}: files ending in {path.suffix or 'nothing'!r} can't be read. "

@@ -28,7 +28,7 @@ _SENTENCES = {
     "unclear": "On this table encodings make no difference that can be told from noise: {plain}.",
     "worse": "On this table encodings do harm: {plain}.",
     "too few": "{splits} of this table can't tell whether encodings help: at least {fewest} are "
-    "needed. Give it more time (--minutes). {plain}.",
+    "needed. {advice} {plain}.",
 }
 
 
@@ -89,8 +89,10 @@ def sentence(outcome: Outcome) -> str:
     if verdict.random is not None:
         random = f"{_words(verdict.random, direction)} than with random ones of the same width"
     splits = f"{outcome.splits} split{'' if outcome.splits == 1 else 's'}"
+    enough = outcome.plan.splits >= FEWEST
+    advice = "Give it more time (--minutes)." if enough else "Allow more of them (--splits)."
     return _SENTENCES[verdict.answer].format(
-        plain=plain, random=random, splits=splits, fewest=FEWEST
+        plain=plain, random=random, splits=splits, fewest=FEWEST, advice=advice
     )
 
 

@@ -146,3 +146,17 @@ def test_commas_in_the_numbers_of_a_target_are_pointed_out(tmp_path, frame, mark
     path = write(tmp_path, frame.assign(y=[mark.format(one) for one in range(12)]))
     _, _, card = read_own(path, "y")
     assert any("y: text that looks like numbers" in one for one in card.warnings)
+
+
+def test_large_identifiers_are_not_constant(tmp_path, frame):
+    ids = np.arange(12, dtype="uint64") + np.uint64(2**63)
+    _, card = fetch(write(tmp_path, frame.assign(id=ids)))
+    assert "id" in card.id_like_columns and "id" not in card.constant_columns
+    assert any(one.startswith("id: numbers of more than 64 bits") for one in card.warnings)
+
+
+def test_a_target_of_dates_is_told(tmp_path, frame):
+    _, card = fetch(
+        write(tmp_path, frame.assign(y=["3 May 2024", "4 May 2024", "5 June 2024"] * 4))
+    )
+    assert any(one.startswith("y: dates such as '3 May 2024'") for one in card.warnings)

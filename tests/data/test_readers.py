@@ -259,6 +259,9 @@ def test_dates_are_told():
     assert len(reading_warnings(day=pd.to_datetime(days))) == 1
     assert len(reading_warnings(day=["1/2/2024 10:00", "13.2.24", "3-4-1999"])) == 1
     assert reading_warnings(version=["1.2.3", "1.2.4", "2.0.1"]) == []
+    assert len(reading_warnings(day=[*days, "soon"])) == 1
+    assert len(reading_warnings(day=["3 March 2024", "Jan 5, 2023", "01-FEB-99 10:00"])) == 1
+    assert reading_warnings(word=["march", "may 1st", "august man"]) == []
 
 
 @pytest.mark.parametrize("separator", ["\t", "|"])
@@ -308,3 +311,17 @@ def test_windows_1252_is_read_and_told(tmp_path):
     path.write_bytes("größe,b\n1,2\n".encode("utf-16"))
     with pytest.raises(TabpetError, match=r"not UTF-8 text. Save it again as UTF-8"):
         read(path)
+
+
+@pytest.mark.parametrize("first", [10**19, 10**21])
+@pytest.mark.parametrize("last", ["7", "?"])
+def test_identifiers_of_more_than_64_bits_stay_distinct(tmp_path, first, last):
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n" + "".join(f"{first + i},{i}\n" for i in range(12)) + f"{last},1\n")
+    column = read(path)["id"]
+    assert column.nunique() == 12 + (last == "7") and str(first + 1) in levels(column)
+
+
+def test_large_numbers_are_numbers():
+    for values in ([1e300, 2e300], ["1e300", "2e19"], np.array([2**63, 5], dtype="uint64")):
+        assert as_convention(pd.Series(values)).dtype == "float64"

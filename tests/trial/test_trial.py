@@ -92,6 +92,9 @@ def test_few_splits_claim_nothing(outcome):
     assert outcome[0].verdict.answer == "too few"
     text = sentence(outcome[0])
     assert text.startswith("1 split of this table can't tell whether encodings help: at least 3")
+    assert "Allow more of them (--splits)" in text  # one was asked for, so time is not the reason
+    hurried = replace(outcome[0], plan=Plan(splits=10))
+    assert "Give it more time (--minutes)" in sentence(hurried)
 
 
 @pytest.mark.parametrize(
