@@ -52,14 +52,12 @@ wildcard_constraints:
     seed=r"\d+",
 
 
-# Graphs that take a moment: tabpet's own, and those of other packages that the config names. Not the
-# true one, which few tables have and which needs the card.
+# Graphs that take a moment: tabpet's own, and those of other packages that the config names. Not one
+# from the card, which few tables have.
 INSTANT_GRAPHS = [
     key
     for key, graph in GRAPHS.entries.items()
-    if graph.cost == "instant"
-    and (key in GRAPHS.own or key in settings.graphs)
-    and key != "true"
+    if graph.shares_job and (key in GRAPHS.own or key in settings.graphs)
 ]
 SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS)
 

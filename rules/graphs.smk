@@ -44,7 +44,7 @@ rule estimate_graph:
         # No input of other graphs, whose results must not depend on it.
         card=lambda wildcards: (
             f"results/data/{wildcards.dataset}/card.json"
-            if wildcards.graph == "true"
+            if GRAPHS.find(wildcards.graph).from_card
             else []
         ),
     output:

@@ -217,6 +217,8 @@ rule synthetic_study:
     resources:
         mem_mb=scaled(2000),
         runtime=scaled_minutes(20),
+    params:
+        level=settings.analysis.level,
     message:
         "write what the synthetic study found"
     script:
@@ -241,6 +243,8 @@ rule effective_rank_study:
     resources:
         mem_mb=scaled(2000),
         runtime=scaled_minutes(20),
+    params:
+        level=settings.analysis.level,
     message:
         "write what the effective-rank study found"
     script:

@@ -49,12 +49,8 @@ class CatalogRow(BaseModel):
     @field_validator("name")
     @classmethod
     def _safe(cls, value: str) -> str:
-        # The name becomes a folder under results/, so nothing in it may lead elsewhere.
-        if not SAFE_NAME.fullmatch(value) or ".." in value:
-            raise ValueError(
-                "a name starts with a letter or digit and goes on with letters, digits, '_', '-' "
-                "or single '.'; it becomes a folder name"
-            )
+        if problem := name_problem(value):
+            raise ValueError(problem)
         return value
 
     @field_validator("sha256")
@@ -80,6 +76,17 @@ class CatalogRow(BaseModel):
         if self.graph is None:
             aside.add("graph")
         return self.model_dump(mode="json", exclude=aside)
+
+
+def name_problem(name: str) -> str | None:
+    """What is wrong with the name of a dataset; None for a good one."""
+    # The name becomes a folder under results/, so nothing in it may lead elsewhere.
+    if SAFE_NAME.fullmatch(name) and ".." not in name:
+        return None
+    return (
+        "a name starts with a letter or digit and goes on with letters, digits, '_', '-' or single "
+        "'.'; it becomes a folder name"
+    )
 
 
 def read_catalogs(paths: Iterable[Path]) -> dict[str, CatalogRow]:

@@ -243,7 +243,7 @@ def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:
         numeric = all(line[position].replace(",", "").isdigit() for line in lines)
         table.add_column(name, justify="right" if numeric else "left")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*map(escape, line))
     return table
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tabpet.catalog import CatalogRow
 from tabpet.plan import batch_size, member_alphas
-from tabpet.registry import DEFAULT, LEARNERS, MODELS, TUNED
+from tabpet.registry import DEFAULT, GRAPHS, LEARNERS, MODELS, TUNED
 from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS
 from tabpet.settings import Settings
 
@@ -34,6 +34,20 @@ _ROUND_SECONDS, _VALUE_SECONDS = (
     1e-3,
     2e-8,
 )  # of a boosting round: at least, and per value of a table
+
+
+def _notears_seconds(nodes: float, rows: float) -> float:
+    """As measured for NOTEARS; the default of all that `GRAPH_SECONDS` does not name."""
+    return 2 + 35 * (nodes / 60) ** 2.75
+
+
+def _lingam_seconds(nodes: float, rows: float) -> float:
+    """As measured for LiNGAM."""
+    return 2 + 0.5 * (nodes / 60) ** 2.4 * rows / 2000
+
+
+# By nodes and rows, for the slow graphs whose time does not grow as that of NOTEARS.
+GRAPH_SECONDS = {"lingam": _lingam_seconds}
 
 
 def cell_seconds(
@@ -63,15 +77,15 @@ def cell_seconds(
 
 
 def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
-    """The seconds of a slow graph, at most its time limit (docs/performance.md has the points)."""
+    """The seconds of a graph with a job of its own, at most its time limit (docs/performance.md has
+    the points)."""
+    if GRAPHS.find(graph).cost == "instant":
+        return 2.0
     features = row.n_features or UNKNOWN_FEATURES
     nodes = features + _LEVELS * (row.n_categorical or 0)
-    if graph == "lingam":
-        rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
-        seconds = 2 + 0.5 * (nodes / 60) ** 2.4 * rows / 2000
-    else:
-        seconds = 2 + 35 * (nodes / 60) ** 2.75
-    return min(seconds, settings.graph_seconds)
+    rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
+    estimate = GRAPH_SECONDS.get(graph, _notears_seconds)
+    return min(estimate(nodes, rows), settings.graph_seconds)
 
 
 def small_tables(

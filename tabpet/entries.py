@@ -57,10 +57,13 @@ class Estimator(Entry):
     settings: type[Section] = NoSettings  # its defaults are the paper's
     from_catalog: Mapping[str, str] = field(default_factory=dict)  # setting -> column that has it
     directed: bool
-    nonlinear: bool
-    tree: bool
-    causal: bool
     growth: str  # of its time, with n rows and d nodes
+    from_card: bool = False  # read from the table's card, and not estimated from its values
+
+    @property
+    def shares_job(self) -> bool:
+        """Whether one job makes it with all others that take a moment and need no card."""
+        return self.cost == "instant" and not self.from_card
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,8 @@ class Control(Entry):
     """An encoding of a graph's width without its structure."""
 
     cost: Cost = "instant"
+    draw: str  # `module:function`: (features, width) values and a generator -> values
+    note: str  # what it does, for the notes of an encoding
     trained: bool = False  # a table of weights: it finds its own scale, so alpha is 1
 
 

@@ -65,6 +65,11 @@ def plan(
     if model:
         console.print(f"\nMemory: up to {memory / 1000:.1f} GB for {model} on {row}.")
     console.print(f"Disk: about {disk_bytes(settings, rows) / 1e6:,.0f} MB in `results`.")
+    if "studies" in settings.model_fields_set:
+        console.print(
+            "The studies of this config are not counted: `snakemake -n synthetic_study "
+            "effective_rank_study` shows their jobs."
+        )
 
 
 def load_run(config: Sequence[Path]) -> tuple[Settings, list[CatalogRow]]:
@@ -117,7 +122,7 @@ def plan_stages(
 ) -> list[StagePlan]:
     """The stages of a run in their order."""
     splits = len(rows) * len(settings.splits)
-    slow = [graph for graph in settings.graphs if GRAPHS.find(graph).cost != "instant"]
+    slow = [graph for graph in settings.graphs if not GRAPHS.find(graph).shares_job]
     instant = [graph for graph in settings.graphs if graph not in slow]
     slow_seconds = len(settings.splits) * sum(
         graph_seconds(settings, row, graph) for row in rows for graph in slow

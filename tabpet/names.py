@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tabpet.errors import TabpetError
-from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, unknown
+from tabpet.registry import CONTROLS, DEFAULT, GRAPHS, LEARNERS, MODELS, tuned_learners, unknown
 
 Variant = Literal["", "pet", "default"]
 _SUFFIXES: dict[Variant, str] = {"pet": "+pet", "default": "-default"}
@@ -56,6 +56,12 @@ class Method:
             if name.endswith(suffix):
                 return cls(name.removesuffix(suffix), variant)
         return cls(name)
+
+    @classmethod
+    def of_learner(cls, learner: str, encoding: str) -> "Method":
+        """A learner without tokens, by what stands in the place of an encoding."""
+        plain = encoding == DEFAULT and learner in tuned_learners()
+        return cls(learner, "default" if plain else "")
 
     def __str__(self) -> str:
         return self.model + _SUFFIXES.get(self.variant, "")

@@ -109,7 +109,7 @@ class Cell:
             ),
             self._stage("prepare_split", self.inputs["split info"]),
         ]
-        if self.graph is not None and GRAPHS.find(self.graph).cost == "instant":
+        if self.graph is not None and GRAPHS.find(self.graph).shares_job:
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("estimate_instant_graphs", encoded))
         elif self.graph is not None:

@@ -35,8 +35,8 @@ INPUTS = {
     "graphs.csv": "tables/graphs.csv",
 }
 FIGURE = "null_controls"  # that README and docs show; the page holds all
-ROW = ["dataset", "split", "model", "encoding", "seed", "alpha"]
-_SHOWN = 20  # cells that are listed one by one
+RUN = ["dataset", "split", "model", "encoding", "seed", "alpha"]
+_SHOWN = 20  # runs that are listed one by one
 console = Console()
 
 
@@ -52,7 +52,7 @@ def reference(
         list[Path] | None, typer.Option(help="Config of the run, with --ship; may be repeated.")
     ] = None,
 ) -> None:
-    """Print what the reference run says and, cell by cell, how your own run compares with it."""
+    """Print what the reference run says and, run by run, how your own results compare."""
     if block not in BLOCKS:
         raise TabpetError(f"There is no block {block!r}; blocks are {', '.join(BLOCKS)}.")
     folder = SHIPPED / block
@@ -76,7 +76,7 @@ def reference(
         return
     from tabpet.runs import read_runs
 
-    print_comparison(compare_cells(read_runs(own), read_runs(folder / "scores.parquet")), own)
+    print_comparison(compare_runs(read_runs(own), read_runs(folder / "scores.parquet")), own)
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -148,27 +148,27 @@ def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
     )
 
 
-def compare_cells(own: "pd.DataFrame", shipped: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows that both have a score for, with both test scores and how far apart they are.
+def compare_runs(own: "pd.DataFrame", shipped: "pd.DataFrame") -> "pd.DataFrame":
+    """The runs that both have a score for, with both test scores and how far apart they are.
 
     `same_settings`: whether both were made with the same settings and inputs.
     """
-    both = own.merge(shipped, on=ROW, suffixes=("", "_shipped"))
+    both = own.merge(shipped, on=RUN, suffixes=("", "_shipped"))
     both = both[both["test_score"].notna() & both["test_score_shipped"].notna()]
     same = both["provenance"].notna() & (both["provenance"] == both["provenance_shipped"])
     change = (both["test_score"] / both["test_score_shipped"] - 1).astype(float)
-    table = both[[*ROW, "metric", "test_score", "test_score_shipped"]]
+    table = both[[*RUN, "metric", "test_score", "test_score_shipped"]]
     return table.assign(same_settings=same.fillna(False).astype(bool), change=100 * change)
 
 
 def print_comparison(both: "pd.DataFrame", own: Path) -> None:
-    """How many cells are the same, and those that are farthest apart."""
+    """How many runs are the same, and those that are farthest apart."""
     if both.empty:
-        console.print(f"\n{own} has no cell in common with it.")
+        console.print(f"\n{own} has no run in common with it.")
         return
     exact = both["test_score"] == both["test_score_shipped"]
     console.print(
-        f"\n[bold]{own} beside it:[/] {len(both):,} rows in common, "
+        f"\n[bold]{own} beside it:[/] {len(both):,} runs in common, "
         f"{int(both['same_settings'].sum()):,} of them with the same settings and inputs; "
         f"{int(exact.sum()):,} test scores are equal to the last digit, the median difference of "
         f"all is {both['change'].abs().median():.2g} %."
@@ -177,17 +177,17 @@ def print_comparison(both: "pd.DataFrame", own: Path) -> None:
     if apart.empty:
         return
     listing = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("dataset", "split", "model", "encoding", "seed", "alpha"):
+    for name in RUN:
         listing.add_column(name)
     for name in ("yours", "reference", "%"):
         listing.add_column(name, justify="right")
-    for row in apart.head(_SHOWN).to_dict("records"):
+    for run in apart.head(_SHOWN).to_dict("records"):
         listing.add_row(
-            *(str(row[name]) for name in ROW[:-1]),
-            "" if row["alpha"] != row["alpha"] else f"{row['alpha']:g}",
-            f"{row['test_score']:.4f}",
-            f"{row['test_score_shipped']:.4f}",
-            f"{row['change']:+.2f}",
+            *(str(run[name]) for name in RUN[:-1]),
+            "" if run["alpha"] != run["alpha"] else f"{run['alpha']:g}",
+            f"{run['test_score']:.4f}",
+            f"{run['test_score_shipped']:.4f}",
+            f"{run['change']:+.2f}",
         )
     console.print(listing)
     if len(apart) > _SHOWN:

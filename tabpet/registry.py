@@ -101,14 +101,22 @@ CONTROLS = {
             key="random",
             label="random",
             citation='Tab-PET, "Random PE" of its effective-rank study',
+            draw="tabpet.encodings.controls:draw_random",
+            note="Gaussian with each column's mean and variance",
         ),
         Control(
-            key="shuffled", label="shuffled", citation="this project: rows go to other features"
+            key="shuffled",
+            label="shuffled",
+            citation="this project: rows go to other features",
+            draw="tabpet.encodings.controls:draw_shuffled",
+            note="rows permuted between features",
         ),
         Control(
             key="learnable",
             label="learnable",
             citation="Tab-PET, comparison with learnable encodings",
+            draw="tabpet.encodings.controls:draw_zeros",
+            note="zeros here, drawn and trained with the model",
             trained=True,
         ),
     )
@@ -118,6 +126,11 @@ CONTROLS = {
 def tuned_learners() -> list[str]:
     """Learners with a search space."""
     return [key for key, learner in LEARNERS.entries.items() if learner.space]
+
+
+def untuned_learners() -> list[str]:
+    """Learners without one, which are plain references alone."""
+    return [key for key, learner in LEARNERS.entries.items() if not learner.space]
 
 
 def unknown(word: str, key: str, known: Iterable[str]) -> str:

@@ -58,6 +58,14 @@ def test_jobs_are_counted_as_snakemake_counts_them(tmp_path, name):
         assert stages[stage] == sum(planned.get(rule, 0) for rule in rules), stage
 
 
+def test_a_graph_from_the_card_has_a_job_of_its_own():
+    stages = {
+        stage.name: stage for stage in plan_stages(settings(graphs=["spearman", "true"]), [VEHICLE])
+    }
+    assert stages["slow graphs"].jobs == stages["instant graphs"].jobs == 1
+    assert stages["slow graphs"].seconds == 2
+
+
 def test_the_papers_grid_is_planned_in_a_moment_and_in_at_most_2000_jobs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     began = time.process_time()
@@ -67,6 +75,12 @@ def test_the_papers_grid_is_planned_in_a_moment_and_in_at_most_2000_jobs(monkeyp
     jobs = re.search(r"50 datasets, ([\d,]+) jobs", said.output)
     assert cells[1] == "3,500" and int(jobs[1].replace(",", "")) <= 2000
     assert "madeline" in said.output and "Memory: up to" in said.output and "Disk:" in said.output
+    assert "studies" not in said.output
+
+
+def test_studies_are_not_counted_and_it_says_so():
+    said = CliRunner().invoke(app, ["plan", "--configfile", str(ROOT / "configs/studies.yaml")])
+    assert said.exit_code == 0 and "The studies of this config are not counted" in said.output
 
 
 def test_estimates_are_near_what_was_measured():

@@ -7,7 +7,7 @@ from tabpet import reference
 from tabpet.cli import app
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
-from tabpet.reference import BLOCKS, SHIPPED, compare_cells, make_block, read_about, ship_block
+from tabpet.reference import BLOCKS, SHIPPED, compare_runs, make_block, read_about, ship_block
 from tabpet.runs import Run, runs_frame
 
 SHIPPED_BLOCKS = [name for name in BLOCKS if (SHIPPED / name).is_dir()]
@@ -47,10 +47,10 @@ def run(seed: int, test_score: float, trials: int = 3) -> Run:
     )
 
 
-def test_cells_are_compared_where_both_have_a_score():
+def test_runs_are_compared_where_both_have_a_score():
     own = runs_frame([run(1, 2.0), run(2, 3.0), run(3, 4.0, trials=9)])
     shipped = runs_frame([run(1, 2.0), run(2, 2.0), run(3, 5.0), run(4, 1.0)])
-    both = compare_cells(own, shipped)
+    both = compare_runs(own, shipped)
     assert list(both["seed"]) == [1, 2, 3]
     assert list(both["same_settings"]) == [True, True, False]
     assert list(both["change"]) == pytest.approx([0, 50, -20])

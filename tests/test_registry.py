@@ -22,11 +22,13 @@ def test_entries_say_what_people_read(kind):
 
 
 def test_orders_are_those_of_the_paper():
-    assert list(GRAPHS.own) == ["notears", "lingam", "pearson", "spearman", "chow_liu", "pc"]
+    assert list(GRAPHS.own) == [
+        *("notears", "lingam", "pearson", "spearman", "chow_liu", "pc", "true")
+    ]
     assert list(MODELS.own) == ["ft_transformer", "saint", "tab_transformer"]
     assert list(LEARNERS.own) == ["xgboost", "catboost", "linear"]
     assert tuned_learners() == ["xgboost", "catboost"]
-    assert [key for key, graph in GRAPHS.own.items() if graph.cost == "instant"] == [
+    assert [key for key, graph in GRAPHS.own.items() if graph.shares_job] == [
         *("pearson", "spearman", "chow_liu")
     ]
 
@@ -178,7 +180,7 @@ for wrong in ({"graph_methods": {"kendall": {"varient": "c"}}},
         "- `graph_methods.kendall.variant` is 'd': input should be 'b' or 'c'.",
         "- `model_settings.mean_tokens.width` is 1: input should be greater than or equal to 2.",
         "- `graphs.0` is 'kendal': there is no graph 'kendal'; did you mean 'kendall'? known are: "
-        "notears, lingam, pearson, spearman, chow_liu, pc, kendall.",
+        "notears, lingam, pearson, spearman, chow_liu, pc, true, kendall.",
     ]
 
 

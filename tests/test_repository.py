@@ -1,6 +1,7 @@
 """Things that must stay equal in several files, and what a checkout must not contain."""
 
 import configparser
+import importlib.util
 import pkgutil
 import re
 import subprocess
@@ -153,5 +154,21 @@ def test_the_walk_through_the_code_exists_and_goes_one_way():
     depths = []
     for name in walk:
         assert callable(pkgutil.resolve_name(name)), name
-        depths.append(height[".".join(name.split(".")[:2])])
+        depths.append(height[name.split(".")[1]])
     assert depths == sorted(depths)
+
+
+def test_the_table_of_modules_names_every_part_of_the_package_and_nothing_else():
+    import tabpet
+
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    table = text.partition("## Modules")[2].partition("\n## ")[0]
+    named = set()
+    for cell in re.findall(r"^\| (`[^|]+) \|", table, re.M):
+        names = re.findall(r"`([\w.]+)`", cell)
+        parent = names[0].rpartition(".")[0]  # `tabpet.data.fetch`, `.card`
+        named |= {parent + name if name.startswith(".") else name for name in names}
+    for name in named:
+        assert importlib.util.find_spec(name), name
+    parts = {module.name for module in pkgutil.iter_modules(tabpet.__path__)}
+    assert parts == {name.split(".")[1] for name in named}

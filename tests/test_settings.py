@@ -10,8 +10,10 @@ from snakemake.utils import update_config
 
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.cli import generated_files
+from tabpet.entries import Estimator
 from tabpet.errors import TabpetError
 from tabpet.plan import describe_differences
+from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS
 from tabpet.settings import Settings, overlay, read_settings
 from tabpet.settings.docs import settings_table
 
@@ -58,6 +60,21 @@ def test_every_setting_is_described():
 
 def test_table_names_nested_settings():
     assert "| `prepare.max_missing` | `0.7` |" in settings_table()
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [GRAPHS.own, CONTROLS, MODELS.own, LEARNERS.own],
+    ids=["graphs", "controls", "models", "learners"],
+)
+def test_table_has_cost_and_source_of_every_entry(entries):
+    lines = [line.strip("| ").split(" | ") for line in settings_table().splitlines()]
+    table = {cells[0]: cells[1:] for cells in lines if len(cells) == 5}
+    for key, entry in entries.items():
+        _, label, cost, source = table[f"`{key}`"]
+        growth = [entry.growth] if isinstance(entry, Estimator) else []
+        shown = [label, *cost.split(": ", 1), source]
+        assert shown == [entry.label, entry.cost, *growth, entry.citation]
 
 
 def test_the_released_code_differs_from_the_text_in_these_settings_alone():

@@ -145,6 +145,24 @@ def test_counterexample_many_tokens():
         assert bool(exact > theorem_2a(1.0, d)) == fails
 
 
+def test_counterexample_four_tokens():
+    """Theorem 2 (a) with d = 4 and C = 1: skewed inputs are nearly uncorrelated about 0."""
+    # Of Beta(0.1, 0.9): mean 0.1, variance 0.1 * 0.9 / 2.
+    moments = [[0.045 + 0.01, 0.01], [0.01, 0.045 + 0.01]]
+    exact = np.exp(entropy(np.sqrt(np.linalg.eigvalsh(moments))))
+    x = np.repeat(np.random.default_rng(0).beta(0.1, 0.9, size=(MANY, 2)), 2, axis=1)
+    assert effective_rank(_fixed([0.0] * 4).outputs(x, alpha=0)) == pytest.approx(exact, rel=0.01)
+    assert exact == pytest.approx(1.992, abs=1e-3)
+    assert theorem_2a(1.0, 4) == pytest.approx(1.890, abs=1e-3)
+
+
+def test_counterexample_two_tokens():
+    """Theorem 2 (a) with d = 2 and equal attention: uniform inputs break it from C < 0.378 on."""
+    x = draw_inputs(np.random.default_rng(0), MANY, 2, "halves")
+    rank = effective_rank(_fixed([0.0, 0.0]).outputs(x, alpha=0))
+    assert theorem_2a(0.37, 2) < rank < theorem_2a(0.386, 2)
+
+
 def test_counterexample_shared_encodings():
     """Theorem 2 (b) with d = 4: the bound goes to 1 with alpha, the rank stays where it is."""
     attention = _fixed([1, 1, 0, 0], content=[4, -4, 0, 0])

@@ -31,7 +31,8 @@ with run_job(snakemake) as log:
     found = headline(results)
     log.info("%s", found.verdict)
     figures = {Path(path).stem: Path(path).read_text("utf-8") for path in snakemake.input.figures}
-    studies = [LOADERS[name](Path("results/studies")) for name in snakemake.params.studies]
+    level = results.settings.level
+    studies = [LOADERS[name](Path("results/studies"), level) for name in snakemake.params.studies]
     page = render_page(results, found, figures, settings, studies)
     write_text(page, Path(snakemake.output.page))
     write_json(asdict(found), Path(snakemake.output.headline))

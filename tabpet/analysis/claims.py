@@ -3,8 +3,7 @@
 import pandas as pd
 
 from tabpet.analysis.formats import percent
-from tabpet.analysis.headline import NULL_KINDS
-from tabpet.analysis.names import MODELS
+from tabpet.analysis.names import MODELS, NULL_CONTROLS
 from tabpet.analysis.paper import GRAPH_MODEL, PAPER_ENCODING, read_reference
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.table import Column, Panel, Table, show
@@ -17,7 +16,7 @@ COLUMNS = (
     Column("oracle", "This run, graph", "by test", percent),
     *(
         column
-        for kind in NULL_KINDS
+        for kind in NULL_CONTROLS
         for column in (
             Column(kind, f"This run, {kind}", "by validation", percent),
             Column(f"{kind}_oracle", f"This run, {kind}", "by test", percent),
@@ -38,7 +37,7 @@ def claims_table(results: Results) -> Table:
     if data.empty:
         reason = f"{MODELS[GRAPH_MODEL]} with {PAPER_ENCODING} encodings ran on none of its tables"
         return Table.empty("claims", reason)
-    for kind in NULL_KINDS:
+    for kind in NULL_CONTROLS:
         gains = _gains(results, str(EncodingName(PAPER_ENCODING, kind)))
         data = data.join(gains.rename(columns=_named(kind, f"{kind}_oracle")))
     data = data[NUMBERS].rename_axis("dataset")

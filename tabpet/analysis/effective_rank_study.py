@@ -10,18 +10,19 @@ import pandas as pd
 from tabpet.analysis.formats import number, p_words, percent
 from tabpet.analysis.names import encoding_name
 from tabpet.analysis.plot import (
-    LINES,
-    SERIES,
     Drawing,
     NothingToDraw,
     legend_below,
     new_figure,
     percent_axis,
+    series,
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.study import Study, draw_styled, mean_curve
 from tabpet.analysis.table import Column, Panel, Table, show
+from tabpet.names import EncodingName
 from tabpet.runs import read_runs
+from tabpet.stats import fewest_datasets, wilcoxon
 from tabpet.theory import THEOREMS, simulate
 
 # Means that the appendix quotes, over 15 datasets.
@@ -29,19 +30,20 @@ PAPER = {
     "spearman": {0: 38.04, 1: 36.98, 5: 15.03, 30: 1.53},
     "spearman-random": {0: 38.04, 1: 37.86, 5: 25.69, 30: 4.97},
 }
+NOTHING_MEASURED = "No effective rank was measured."
 SHOWN = "test"  # rows of the figure; the paper does not say which it shows
 THEORY_ALPHAS, THEORY_DIMENSIONS = [*range(0, 101, 5)], [4, 16, 64]
 
 
-def load_effective_rank_study(folder: Path) -> Study:
+def load_effective_rank_study(folder: Path, level: float) -> Study:
     """The study from the files below `results/studies`."""
     mine = folder / "effective_rank"
     scores = read_runs(mine / "scores.parquet")
-    return effective_rank_study(scores, pd.read_parquet(mine / "ranks.parquet"))
+    return effective_rank_study(scores, pd.read_parquet(mine / "ranks.parquet"), level)
 
 
-def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame) -> Study:
-    """Sentences, tables and figures from scores and effective ranks.
+def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame, level: float) -> Study:
+    """Sentences, tables and figures from scores and effective ranks, with tests at a level.
 
     `ranks` has dataset, split, encoding, seed, alpha, part and both effective ranks.
     """
@@ -55,7 +57,7 @@ def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame) -> Study:
     return Study(
         "effective_rank_study",
         "Effective-rank study: does the rank fall with alpha, and is that good for anything?",
-        tuple(_sentences(joined)),
+        tuple(_sentences(joined, level)),
         (rank_table(means, gains),),
         drawings,
     )
@@ -63,6 +65,8 @@ def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame) -> Study:
 
 def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
     """Mean effective ranks over datasets by alpha and encoding, beside the paper's."""
+    if means.empty:
+        return Table.empty("effective_rank", NOTHING_MEASURED)
     keys = ["encoding", "alpha"]
     parts = {part: rows.groupby(keys) for part, rows in means.groupby("part")}
     columns = {
@@ -105,22 +109,22 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
     from matplotlib.ticker import LogLocator
 
     if joined.empty:
-        raise NothingToDraw("No effective rank was measured.")
+        raise NothingToDraw(NOTHING_MEASURED)
     figure = new_figure(9, 3.8)
     left, right = figure.subplots(1, 2)
     for place, encoding in enumerate(joined["encoding"].unique()):
         mine = joined[joined["encoding"] == encoding]
         label = encoding_name(encoding)
+        color, _, line = series(place)
         for axes, column in ((left, "effective_rank"), (right, "improvement")):
             wide = mine.pivot_table(index="dataset", columns="alpha", values=column)
             for _, curve in wide.iterrows():
-                axes.plot(curve.index, curve, color=SERIES[place], linestyle=LINES[place],
-                          linewidth=0.7, alpha=0.6)  # fmt: skip
+                axes.plot(curve.index, curve, color=color, linestyle=line, linewidth=0.7, alpha=0.6)
             mean_curve(axes, wide.columns.to_numpy(), wide, place, f"{label}, mean", band=False)
         quoted = PAPER.get(encoding)
         if quoted:
             left.scatter([*quoted], [*quoted.values()], marker="x", s=36, linewidth=1.6,
-                         color=SERIES[place], zorder=4, label=f"{label}, paper")  # fmt: skip
+                         color=color, zorder=4, label=f"{label}, paper")  # fmt: skip
     left.set(xlabel="alpha", ylabel=f"effective rank, {SHOWN} rows", yscale="log")
     left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     left.yaxis.set_major_formatter("{x:g}")
@@ -144,7 +148,7 @@ def draw_theory() -> Drawing:
     for axes, (name, theorem) in zip(panels, THEOREMS.items(), strict=True):
         for place, d in enumerate(THEORY_DIMENSIONS):
             mine = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
-            color = SERIES[place]
+            color, _, _ = series(place)
             axes.fill_between(mine["alpha"], mine["low"] - 1, mine["high"] - 1, color=color,
                               alpha=0.25, linewidth=0)  # fmt: skip
             axes.plot(mine["alpha"], mine["mean"] - 1, color=color, label=f"simulated, d = {d}")
@@ -160,12 +164,10 @@ def draw_theory() -> Drawing:
     return Drawing(figure, numbers)
 
 
-def _sentences(joined: pd.DataFrame) -> list[str]:
+def _sentences(joined: pd.DataFrame, level: float) -> list[str]:
     """What the study says about its two questions."""
-    from scipy.stats import spearmanr
-
     if joined.empty:
-        return ["No effective rank was measured."]
+        return [NOTHING_MEASURED]
     means = joined.pivot_table(index="alpha", columns="encoding", values="effective_rank")
     lines = []
     for encoding in joined["encoding"].unique():
@@ -174,23 +176,41 @@ def _sentences(joined: pd.DataFrame) -> list[str]:
             f"{encoding_name(encoding)}: mean effective rank {number(curve.iloc[0])} at alpha "
             f"{curve.index[0]:g}, {number(curve.iloc[-1])} at alpha {curve.index[-1]:g}."
         )
-    control = next((name for name in means if str(name).endswith("-random")), None)
-    for encoding in [name for name in means if control and name != control]:
+    names = list(map(str, means))
+    control = next((name for name in names if EncodingName.parse(name).control == "random"), None)
+    for encoding in [name for name in names if control and name != control]:
         wide = joined.pivot_table(
             index=["dataset", "alpha"], columns="encoding", values="effective_rank"
         ).query("alpha > 0")[[encoding, control]].dropna()  # fmt: skip
         lower = int((wide[encoding] < wide[control]).sum())
         lines.append(
-            f"{encoding_name(str(encoding))} has the lower rank, beside "
+            f"{encoding_name(encoding)} has the lower rank, beside "
             f"{encoding_name(str(control))}, in {lower} of {len(wide)} pairs of dataset and alpha."
         )
-    trained = joined[joined["alpha"] > 0]
-    for dataset, mine in trained.groupby("dataset", sort=False):
-        if len(mine) > 2 and np.ptp(mine["improvement"]) > 0:
-            rho, p = spearmanr(mine["effective_rank"], mine["improvement"])
-            better = "lower" if rho < 0 else "higher"
-            trend = f"the {better} the rank, the better the test score"
-            found = trend if p < 0.05 else "rank and test score are unrelated beyond chance"
-            tested = f"rank correlation {number(rho)}, {p_words(p)}, {len(mine)} models"
-            lines.append(f"{dataset}: {found} ({tested}).")
-    return lines
+    return lines + _rank_and_score(joined[joined["alpha"] > 0], level)
+
+
+def _rank_and_score(trained: pd.DataFrame, level: float) -> list[str]:
+    """Whether a low rank goes with a good test score: within each dataset, and over datasets.
+
+    Models of one dataset share rows, seed and encodings, so only datasets are tested.
+    """
+    from scipy.stats import spearmanr
+
+    found = {
+        str(dataset): float(spearmanr(mine["effective_rank"], mine["improvement"]).statistic)
+        for dataset, mine in trained.groupby("dataset", sort=False)
+        if len(mine) > 2 and np.ptp(mine["improvement"]) > 0 and np.ptp(mine["effective_rank"]) > 0
+    }
+    if not found:
+        return []
+    each = ", ".join(f"{dataset} {number(rho)}" for dataset, rho in found.items())
+    lines = [f"Rank correlation of effective rank and test score within a dataset: {each}."]
+    test, needed = wilcoxon(np.array([*found.values()])), fewest_datasets(level)
+    if test.used < needed:
+        many = f"{len(found)} {'dataset' if len(found) == 1 else 'datasets'}"
+        return [*lines, f"{many} can't say whether that is chance; a test needs {needed}."]
+    better = "higher" if test.positive > test.negative else "lower"
+    trend = f"the {better} the rank, the better the test score"
+    verdict = trend if test.p < level else "rank and test score are unrelated beyond chance"
+    return [*lines, f"Over {len(found)} datasets {verdict} (Wilcoxon test, {p_words(test.p)})."]

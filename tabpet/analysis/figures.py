@@ -27,6 +27,7 @@ from tabpet.analysis.matrix import draw_comparison_matrix
 from tabpet.analysis.names import (
     GRAPHS,
     MODELS,
+    NULL_CONTROLS,
     TASKS,
     TRANSFORMERS,
     encoding_name,
@@ -73,7 +74,7 @@ def draw_improvement_by_graph(results: Results) -> Drawing:
 def draw_null_controls(results: Results) -> Drawing:
     """The main encoding beside random and shuffled ones of the same width, by the same choice."""
     main = results.settings.main_encoding
-    encodings = [main, *map(results.control_of_main, ("random", "shuffled"))]
+    encodings = [main, *map(results.control_of_main, NULL_CONTROLS)]
     averages = results.averages[results.averages["encoding"].isin(encodings)]
     if main not in (ran := present(encodings, averages["encoding"])) or len(ran) == 1:
         raise NothingToDraw("Random and shuffled encodings were not run beside the main encoding.")

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES, encoding_name
 from tabpet.analysis.results import Results, present
 from tabpet.names import Method
 from tabpet.stats import (
@@ -32,8 +32,6 @@ from tabpet.stats import (
     wilcoxon,
     win_rate,
 )
-
-NULL_KINDS = ("random", "shuffled")
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ def _controls(results: Results, model: str) -> Iterator[Control]:
     """The null controls that a model was planned with, also without a usable result."""
     main, scores = results.settings.main_encoding, results.scores
     planned = set(scores.loc[scores["model"] == model, "encoding"])
-    for kind in NULL_KINDS:
+    for kind in NULL_CONTROLS:
         control = results.control_of_main(kind)
         if control not in planned:
             continue

@@ -1,16 +1,18 @@
 """Names that people read, and those of the tables; light, because the Snakefile imports it."""
 
 from tabpet.names import EncodingName, Method
+from tabpet.registry import CONTROLS, tuned_learners, untuned_learners
 from tabpet.registry import GRAPHS as _GRAPHS
 from tabpet.registry import LEARNERS as _LEARNERS
 from tabpet.registry import MODELS as _MODELS
-from tabpet.registry import tuned_learners
 
 # Labels by key, in the order of tables and figures.
 GRAPHS = {key: graph.label for key, graph in _GRAPHS.entries.items()}
 MODELS = {key: entry.label for key, entry in {**_MODELS.entries, **_LEARNERS.entries}.items()}
 TRANSFORMERS = tuple(_MODELS.entries)
 TREES = tuple(tuned_learners())
+# Controls that nothing can be learned from: no structure, and no weights of their own.
+NULL_CONTROLS = tuple(key for key, control in CONTROLS.items() if not control.trained)
 TASKS = {"classification": "Classification", "regression": "Regression"}
 METRICS = {"classification": "balanced accuracy", "regression": "RMSE"}
 # Tables of the analysis, under results/tables/.
@@ -53,7 +55,7 @@ METHODS = tuple(
         (
             *map(Method, TREES),
             *(Method(model, kind) for model in reversed(TRANSFORMERS) for kind in ("", "pet")),
-            *(Method(learner) for learner in _LEARNERS.entries if learner not in TREES),
+            *map(Method, untuned_learners()),
             *(Method(learner, "default") for learner in TREES),
         ),
     )

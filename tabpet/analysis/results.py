@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, TRANSFORMERS, TREES, is_reference
+from tabpet.analysis.names import METHODS, TRANSFORMERS, is_reference
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
 from tabpet.names import EncodingName, Method
 from tabpet.registry import DEFAULT, TUNED
@@ -219,7 +219,7 @@ def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:
     """Tuned trees under their name, plain references as `<name>-default`, linear as `linear`."""
     learners = runs[~runs["model"].isin(TRANSFORMERS) & runs["encoding"].isin([TUNED, DEFAULT])]
     method = [
-        str(Method(model, "default" if encoding == DEFAULT and model in TREES else ""))
+        str(Method.of_learner(model, encoding))
         for model, encoding in zip(learners["model"], learners["encoding"], strict=True)
     ]
     keys = ["dataset", "task", "method"]

@@ -59,8 +59,9 @@ def mean_curve(
 ) -> None:
     """The mean over the rows of `values` with a mark at every x, and one deviation around it."""
     mean, spread = values.mean(), values.std(ddof=1)
-    style = {"color": plot.SERIES[place], "linestyle": plot.LINES[place]}
-    axes.plot(x, mean, marker=plot.MARKERS[place], markersize=4, label=label, zorder=3, **style)
+    color, marker, line = plot.series(place)
+    axes.plot(x, mean, color=color, linestyle=line, marker=marker, markersize=4, label=label,
+              zorder=3)  # fmt: skip
     if band and len(values) > 1:
         low, high = mean - spread, mean + spread
-        axes.fill_between(x, low, high, color=plot.SERIES[place], alpha=0.12, linewidth=0)
+        axes.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)

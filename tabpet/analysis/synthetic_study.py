@@ -13,9 +13,6 @@ from tabpet.analysis.formats import NOTHING, number, p_value, p_words, percent, 
 from tabpet.analysis.names import GRAPHS, encoding_name
 from tabpet.analysis.plot import (
     INK,
-    LINES,
-    MARKERS,
-    SERIES,
     SOFT,
     Drawing,
     NothingToDraw,
@@ -23,13 +20,15 @@ from tabpet.analysis.plot import (
     new_figure,
     panel_grid,
     percent_axis,
+    series,
 )
 from tabpet.analysis.results import Results
 from tabpet.analysis.selection import scored_runs
 from tabpet.analysis.study import Study, alpha_axis, draw_styled, mean_curve
 from tabpet.analysis.table import Column, Panel, Table, show
+from tabpet.names import EncodingName
 from tabpet.runs import read_runs
-from tabpet.stats import summarize, wilcoxon
+from tabpet.stats import holm, summarize, wilcoxon
 from tabpet.studies import structure_of
 
 # NOTE[PAPER]: high is k <= 8, moderate 10 to 22, low > 22; the text leaves out 9.
@@ -47,9 +46,12 @@ TRENDS = (
     Column("tables", "", "tables", whole),
     Column("rho", "Rank correlation with k", "rho", number),
     Column("p", "Rank correlation with k", "p", p_value),
+    Column("p_holm", "Rank correlation with k", "p, Holm", p_value),
 )
 RECOVERY = (
     Column("tables", "", "tables", whole),
+    Column("cut", "", "cut", whole),
+    Column("failed", "", "failed", whole),
     Column("true_share", "", "true pairs in %", partial(number, decimals=1)),
     Column("average_precision", "", "average precision", partial(number, decimals=3)),
     Column("auc", "", "AUC", partial(number, decimals=3)),
@@ -102,17 +104,20 @@ class Family:
         return wide.reindex(columns=self.encodings)
 
 
-def load_synthetic_study(folder: Path) -> Study:
+def load_synthetic_study(folder: Path, level: float) -> Study:
     """The study from the files below `results/studies`."""
     groups, dags = (read_runs(folder / name / "scores.parquet") for name in ("groups", "dags"))
     recovery = [pd.read_parquet(folder / name / "recovery.parquet") for name in ("groups", "dags")]
-    return synthetic_study(groups, dags, pd.concat(recovery, ignore_index=True))
+    return synthetic_study(groups, dags, pd.concat(recovery, ignore_index=True), level)
 
 
-def synthetic_study(groups: pd.DataFrame, dags: pd.DataFrame, recovery: pd.DataFrame) -> Study:
-    """Sentences, tables and figures from the scores of both generators and the edges found."""
+def synthetic_study(
+    groups: pd.DataFrame, dags: pd.DataFrame, recovery: pd.DataFrame, level: float
+) -> Study:
+    """Sentences, tables and figures from the scores of both generators and the edges found, with
+    tests at a level."""
     algorithm, linear = Family.groups(groups), Family.dags(dags)
-    recovery = recovery.assign(structure=recovery["dataset"].map(structure_of))
+    recovery = _measured(recovery.assign(structure=recovery["dataset"].map(structure_of)))
     trend = trend_table(algorithm)
     drawings = draw_styled(
         {
@@ -125,7 +130,7 @@ def synthetic_study(groups: pd.DataFrame, dags: pd.DataFrame, recovery: pd.DataF
     return Study(
         "synthetic_study",
         "Synthetic study: does the gain grow with structure?",
-        tuple(_sentences(algorithm, trend.data)),
+        tuple(_sentences(algorithm, trend.data, level)),
         (gains_table(algorithm, linear), trend, recovery_table(recovery)),
         drawings,
     )
@@ -178,7 +183,8 @@ def _gain_row(family: Family, level: str, encoding: str, mine: pd.DataFrame) -> 
 
 
 def _random_of(family: Family) -> str | None:
-    return next((name for name in family.encodings if name.endswith("-random")), None)
+    names = (name for name in family.encodings if EncodingName.parse(name).control == "random")
+    return next(names, None)
 
 
 def trend_table(family: Family) -> Table:
@@ -192,7 +198,7 @@ def trend_table(family: Family) -> Table:
         columns |= {
             f"{encoding_name(name)} − random": wide[name] - wide[control]
             for name in family.encodings
-            if "-" not in name
+            if EncodingName.parse(name).control is None
         }
     rows = []
     for label, values in columns.items():
@@ -202,22 +208,37 @@ def trend_table(family: Family) -> Table:
         rho, p = spearmanr(k, known) if varied else (np.nan, np.nan)
         rows.append({"gain": label, "tables": len(known), "rho": rho, "p": p})
     data = pd.DataFrame(rows)
+    data["p_holm"] = holm(data["p"])
     caption = (
         "Spearman's rank correlation of the improvement with the number of groups k, over tables. "
-        "Negative: the gain grows with structure."
+        "Negative: the gain grows with structure. Holm: corrected for the lines of this table."
     )
     return Table(
         "synthetic_trend", caption, data, (Panel(show(data.set_index("gain"), TRENDS, "")),)
     )
 
 
+def _measured(recovery: pd.DataFrame) -> pd.DataFrame:
+    """Edge recovery without what a graph that failed seems to have found."""
+    found = ["edges", "average_precision", "auc", "shd", "shd_skeleton"]
+    measured = recovery.copy()
+    measured[found] = recovery[found].astype(float).mask(recovery["status"] == "error")
+    return measured
+
+
 def recovery_table(recovery: pd.DataFrame) -> Table:
     """How well every estimator finds the true pairs, by generator and structure."""
     by = ["study", "structure", "graph"]
-    recovery = recovery.assign(true_share=100 * recovery["true_edges"] / recovery["pairs"])
-    keys = [column.key for column in RECOVERY[1:]]
+    recovery = recovery.assign(
+        true_share=100 * recovery["true_edges"] / recovery["pairs"],
+        tables=recovery["status"] != "error",
+        cut=recovery["status"] == "timeout",
+        failed=recovery["status"] == "error",
+    )
+    counts = ["tables", "cut", "failed"]
+    means = [column.key for column in RECOVERY if column.key not in counts]
     grouped = recovery.groupby(by, sort=False)
-    data = grouped[keys].mean().assign(tables=grouped.size()).reset_index()
+    data = pd.concat([grouped[counts].sum(), grouped[means].mean()], axis=1).reset_index()
     parts = tuple(
         Panel(
             show(part.set_index(part["graph"].map(_graph_name)), RECOVERY, "Graph"),
@@ -227,7 +248,9 @@ def recovery_table(recovery: pd.DataFrame) -> Table:
     )
     caption = (
         "Pairs of features by the absolute weight of their edge against the true pairs, mean over "
-        "tables. A random order has the share of true pairs as average precision and AUC 0.5; "
+        "tables; graphs that failed are left out, those that a "
+        "time limit cut count as they are. A random order has the share of true pairs as average "
+        "precision and AUC 0.5; "
         f"{NOTHING} where all pairs or none are true. SHD: pairs whose edge differs, in direction "
         "(directed graphs against a DAG) or in being there (skeleton)."
     )
@@ -285,16 +308,15 @@ def draw_gains(family: Family) -> Drawing:
             mine = family.gains[family.gains["encoding"] == encoding]
             shift = 0.12 * (place - (len(family.encodings) - 1) / 2)
             at = mine["structure"].map({k: i for i, k in enumerate(counts)}) + shift
-            axes.scatter(
-                at, mine[column], s=12, marker=MARKERS[place], color=SERIES[place], alpha=0.6
-            )
+            color, marker, line = series(place)
+            axes.scatter(at, mine[column], s=12, marker=marker, color=color, alpha=0.6)
             mean = mine.groupby("structure")[column].mean().reindex(counts)
             axes.plot(
                 np.arange(len(counts)) + shift,
                 mean,
-                color=SERIES[place],
-                linestyle=LINES[place],
-                marker=MARKERS[place],
+                color=color,
+                linestyle=line,
+                marker=marker,
                 markersize=6,
                 label=encoding_name(encoding),
             )
@@ -304,9 +326,7 @@ def draw_gains(family: Family) -> Drawing:
         percent_axis(axes, "y", values, "improvement over alpha 0 in %")
     panels[1].set_ylabel("")
     legend_below(figure, columns=4)
-    keys = ["dataset", "structure", "level", "encoding", "alpha", "oracle_alpha", *chosen]
-    cells = family.results.choices[["dataset", "encoding", "alpha", "oracle_alpha"]]
-    return Drawing(figure, family.gains.merge(cells, on=["dataset", "encoding"])[keys])
+    return Drawing(figure, family.gains[["dataset", "structure", "level", "encoding", *chosen]])
 
 
 def draw_dag_gains(family: Family) -> Drawing:
@@ -337,14 +357,15 @@ def draw_recovery(recovery: pd.DataFrame) -> Drawing:
         mine = recovery[recovery["study"] == study]
         steps = sorted(mine["structure"].unique())
         for place, graph in enumerate(mine["graph"].unique()):
+            color, marker, line = series(place)
             curve = mine[mine["graph"] == graph].groupby("structure")["average_precision"].mean()
             axes.plot(
                 range(len(steps)),
                 curve.reindex(steps),
                 label=_graph_name(graph),
-                color=SERIES[place],
-                linestyle=LINES[place],
-                marker=MARKERS[place],
+                color=color,
+                linestyle=line,
+                marker=marker,
                 markersize=5,
             )
         chance = (mine["true_edges"] / mine["pairs"]).groupby(mine["structure"]).mean()
@@ -359,16 +380,19 @@ def draw_recovery(recovery: pd.DataFrame) -> Drawing:
     return Drawing(figure, recovery)
 
 
-def _sentences(family: Family, trends: pd.DataFrame) -> list[str]:
+def _sentences(family: Family, trends: pd.DataFrame, significance: float) -> list[str]:
     """What the study says about its two questions."""
     means = {level: family.wide(level).mean() for level in family.levels}
     lines = []
     for encoding in family.encodings:
         parts = [f"{percent_words(means[level][encoding])} ({level})" for level in family.levels]
         lines.append(f"{encoding_name(encoding)}: mean improvement {', '.join(parts)}.")
-    for gain, rho, p in zip(trends["gain"], trends["rho"], trends["p"], strict=True):
+    for gain, rho, p in zip(trends["gain"], trends["rho"], trends["p_holm"], strict=True):
         if np.isfinite(rho):
             trend = "grows" if rho < 0 else "falls"
-            found = f"the gain {trend} with structure" if p < 0.05 else "no trend beyond chance"
-            lines.append(f"{gain}: {found} (rank correlation with k {number(rho)}, {p_words(p)}).")
+            found = (
+                f"the gain {trend} with structure" if p < significance else "no trend beyond chance"
+            )
+            tested = f"rank correlation with k {number(rho)}, {p_words(p)} after Holm's correction"
+            lines.append(f"{gain}: {found} ({tested}).")
     return lines

@@ -14,12 +14,15 @@ from tabpet.errors import TableError
 
 Kind = Literal["numeric", "categorical"]
 RESERVED = ("part", "row")  # columns that prepare_split adds
-MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
-# What spreadsheets and people write where a number is missing; in a column of words each of them
-# may be an answer (no garage: "None"), so it counts as missing among numbers alone.
+MISSING_TOKENS = (
+    *("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>"),
+    *("#N/A", "#NA", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),  # spreadsheets'
+)
+# What people write where a number is missing; in a column of words each of them may be an answer
+# (no garage: "None"), so it counts as missing among numbers alone.
 MISSING_NUMBERS = (
-    *("None", "none", "n/a", "<NA>", "#N/A", "#NA", "N.A.", "n.a.", "-", "--", ".", "..", "nil"),
-    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
+    *("None", "none", "n/a", "na", "N.A.", "n.a.", "nil", "missing", "Missing", "unknown"),
+    *("-", "--", "\N{EN DASH}", "\N{EM DASH}", ".", ".."),
 )
 _NUMBER_WITH_MARKS = re.compile(r"[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}")
 _DATE = re.compile(
@@ -35,9 +38,9 @@ def to_convention(
     warnings: list[str] = []
     columns = {}
     for name in frame:
-        column = as_category(frame[name]) if name in categorical else as_convention(frame[name])
+        column = _as_levels(frame[name]) if name in categorical else as_convention(frame[name])
         if name not in categorical:
-            warnings += _describe_reading(frame[name], column)
+            warnings += describe_reading(frame[name], column)
         columns[name], infinite = _without_infinities(column)
         if infinite:
             warnings.append(f"{name}: {infinite} infinite values set to missing")
@@ -53,8 +56,22 @@ def follow_convention(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.Data
     return pd.DataFrame(columns, index=frame.index)
 
 
+def as_classes(column: pd.Series) -> pd.Series:
+    """The target of a classification; among number-coded classes `-` is missing, no class."""
+    if not _holds_objects(column):
+        return as_category(column)
+    values = _tidy_objects(column)
+    coded = _numbers_of(values) is not None
+    return as_category(values.mask(values.isin(MISSING_NUMBERS)) if coded else values)
+
+
+def not_numbers(values: pd.Index) -> pd.Index:
+    """The texts among levels that are no numbers."""
+    return values[pd.to_numeric(values.to_series(), errors="coerce").isna().to_numpy()]
+
+
 def _as_levels(column: pd.Series) -> pd.Series:
-    """A column that held categories before."""
+    """A column that is known to hold categories."""
     return as_category(_tidy_objects(column) if _holds_objects(column) else column)
 
 
@@ -171,7 +188,7 @@ def _without_infinities(column: pd.Series) -> tuple[pd.Series, int]:
     return column.replace([np.inf, -np.inf], np.nan), int(np.isinf(column).sum())
 
 
-def _describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
+def describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
     """Warnings about a column that was read as categories and may have been meant otherwise."""
     if not isinstance(after.dtype, pd.CategoricalDtype):
         return []
@@ -183,8 +200,10 @@ def _describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
         ]
     if not _holds_objects(before) or len(levels) < 10:
         return []
-    odd = levels[pd.to_numeric(levels.to_series(), errors="coerce").isna().to_numpy()]
-    if 0 < len(odd) <= len(levels) // 10:
+    odd = not_numbers(levels)
+    if odd.empty:  # number-coded classes
+        return []
+    if len(odd) <= len(levels) // 10:
         return [
             f"{name}: {len(levels) - len(odd)} numbers were read as categories because of "
             f"{_examples(odd)}; correct these values or make them missing"

@@ -17,12 +17,14 @@ from tabpet.catalog import CatalogRow
 from tabpet.data.card import Card, check_content, check_expectation, make_card
 from tabpet.data.convention import (
     RESERVED,
-    as_category,
+    as_classes,
     as_convention,
+    describe_reading,
     free_name,
+    not_numbers,
     to_convention,
 )
-from tabpet.data.readers import read_table
+from tabpet.data.readers import NOTES, read_table
 from tabpet.data.synthetic import generate_table
 from tabpet.data.true_graph import TrueGraph, read_edges
 from tabpet.errors import TabpetError
@@ -144,7 +146,9 @@ def _to_raw(
     if not features:
         raise TabpetError(f"{row.name}: no feature columns are left beside the target {target!r}.")
     columns, warnings = to_convention(frame[features], row.categorical)
+    warnings = [*frame.attrs.get(NOTES, ()), *warnings]
     columns[target] = _target_column(frame[target], row)
+    warnings += describe_reading(frame[target], columns[target])
     renamed = {name: free_name(name, columns) for name in columns if name in RESERVED}
     for old, new in renamed.items():
         warnings.append(f"column {old!r} renamed to {new!r}: the name is used by prepared splits")
@@ -161,15 +165,15 @@ def _to_raw(
 
 def _target_column(column: pd.Series, row: CatalogRow) -> pd.Series:
     if row.task == "classification":
-        return as_category(column)
+        return as_classes(column)
     numbers = as_convention(column)
     if isinstance(numbers.dtype, pd.CategoricalDtype):
         numbers = as_convention(numbers.astype(object))
     if isinstance(numbers.dtype, pd.CategoricalDtype):
         raise TabpetError(
             f"{row.name}: the task is regression, but the target {column.name!r} is not numeric "
-            f"(values such as {_listing(numbers.cat.categories[:3])}). "
-            "Correct `task` or `target` in the catalog."
+            f"(values such as {_listing(not_numbers(numbers.cat.categories)[:3])}). "
+            "Correct these values, or the task or the target."
         )
     return numbers.astype("float64").replace([np.inf, -np.inf], np.nan)
 

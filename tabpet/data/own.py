@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from tabpet.catalog import SAFE_NAME, CatalogRow
+from tabpet.catalog import SAFE_NAME, CatalogRow, name_problem
 from tabpet.data.card import Card
 from tabpet.data.convention import as_convention
 from tabpet.data.fetch import fetch_dataset, nearest
@@ -31,8 +31,15 @@ def read_own(
     for wanted in (target, *categorical, *ignore):
         if wanted not in frame:
             raise TabpetError(f"{path} has no column {wanted!r}. {nearest(wanted, frame.columns)}")
+    if target in {*categorical, *ignore}:
+        raise TabpetError(
+            f"{target!r} is the target: --ignore and --categorical are for features. A target of "
+            "categories is --task classification."
+        )
     if task not in (None, "classification", "regression"):
         raise TabpetError(f"The task is {task!r}; allowed are classification and regression.")
+    if name is not None and (problem := name_problem(name)):
+        raise TabpetError(f"The name {name!r}: {problem}.")
     row = CatalogRow(
         name=name or _safe_name(path.stem),
         path=path,

@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,9 +15,12 @@ from tabpet.data.convention import MISSING_NUMBERS, MISSING_TOKENS
 from tabpet.errors import TabpetError
 from tabpet.extras import need
 
+NOTES = "tabpet: notes"  # in a frame's attrs: what is worth knowing about how a file was read
 SEPARATORS = ",;\t|"
 # 1,5 or 1.234,5 or 12: numbers where the comma is the decimal mark.
 DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+|(?=,))(,\d+)?([eE][-+]?\d+)?")
+THOUSANDS_COMMA = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+THOUSANDS_POINT = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 LINE_BREAK = re.compile(r"\s*[\r\n]+\s*")
 INTEGER_ATTRIBUTE = re.compile(
     r"""^(\s*@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)integer\b""", re.IGNORECASE | re.MULTILINE
@@ -76,60 +80,108 @@ def _clean_names(names: Iterable[object]) -> list[str]:
 
 def _read_csv(path: Path) -> pd.DataFrame:
     try:
-        header = _read_header(path)
-        separator = max(SEPARATORS, key=re.sub(r'"[^"]*"', "", header).count)
-        names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
+        return _parse_csv(path, "utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    content = path.read_bytes()
+    try:
+        if b"\0" in content:  # UTF-16, or no text at all
+            raise UnicodeError
+        frame = _parse_csv(path, "cp1252")
+    except UnicodeError:
+        raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
+    frame.attrs[NOTES].insert(
+        0, f"{path.name} is not UTF-8 text and was read as Windows-1252: check letters with accents"
+    )
+    return frame
+
+
+def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
+    try:
+        names, separator = _read_header(path, encoding)
+        options: dict[str, Any] = {
+            "sep": separator,
+            "encoding": encoding,
+            "names": _clean_names(names),  # pandas would rename repeated columns without a word
+            "header": 0,
+            "index_col": False,
+            "skipinitialspace": True,
+            "keep_default_na": False,
+            "na_values": list(MISSING_TOKENS),
+            "low_memory": False,
+            "float_precision": "round_trip",  # the number that Parquet and ARFF would give
+        }
         with warnings.catch_warnings():
             # pandas says so when it would cut rows that are longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                sep=separator,
-                encoding="utf-8-sig",
-                names=_clean_names(names),  # pandas would rename repeated columns without a word
-                header=0,
-                index_col=False,
-                skipinitialspace=True,
-                keep_default_na=False,
-                na_values=list(MISSING_TOKENS),
-                low_memory=False,
-                float_precision="round_trip",  # the number that Parquet and ARFF would give
-            )
-        if separator != ",":
-            for name in frame:
-                frame[name] = _read_decimal_commas(frame[name])
-        return frame
-    except UnicodeDecodeError:
-        raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
+            frame: pd.DataFrame = pd.read_csv(path, **options)
+        notes = []
+        commas = [name for name in frame if _has_decimal_commas(frame[name], separator)]
+        for name in commas:
+            frame[name] = _read_decimal_commas(frame[name])
+        floats = [name for name in frame if frame[name].dtype == "float64" and name not in commas]
+        if commas and floats:
+            texts = pd.read_csv(path, **options, usecols=floats, dtype=str)
+            notes = [
+                f"{name}: {number} was read with a decimal point, but {commas[0]} has decimal "
+                "commas; if the point stands between thousands, remove it"
+                for name in floats
+                if (number := _find_thousands(texts[name]))
+            ]
     except pd.errors.ParserWarning:
         raise TabpetError(
             f"{path} is not a CSV table: rows have more cells than the header has names."
         ) from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         raise TabpetError(f"{path} is not a CSV table: {error}") from None
+    frame.attrs[NOTES] = notes
+    return frame
 
 
-def _read_header(path: Path) -> str:
-    """The first record of a text file: names in quotes may have line breaks."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        header = stream.readline()
-        while header.count('"') % 2 and (line := stream.readline()):
-            header += line
-    return header
+def _read_header(path: Path, encoding: str) -> tuple[list[str], str]:
+    """The names in the first record that is not blank, and the separator that makes most of it."""
+    found = {}
+    for separator in SEPARATORS:
+        with path.open(encoding=encoding, newline="") as stream:
+            records = csv.reader(stream, delimiter=separator, skipinitialspace=True)
+            found[separator] = next((one for one in records if one not in ([], [""])), [])
+    separator = max(SEPARATORS, key=lambda one: len(found[one]))
+    return found[separator], separator
+
+
+def _has_decimal_commas(column: pd.Series, separator: str) -> bool:
+    """Whether all are numbers with decimal commas, or points between thousands.
+
+    Spreadsheets separate by `;` where the comma is the decimal mark; elsewhere 1,234 may be a
+    thousand, and is left alone.
+    """
+    if separator == "," or column.dtype != object:
+        return False
+    texts = _texts(column)
+    commas = texts[texts.str.contains(",", regex=False)]
+    if commas.empty or not texts.str.fullmatch(DECIMAL_COMMA.pattern).all():
+        return False
+    return separator == ";" or not commas.str.fullmatch(THOUSANDS_COMMA.pattern).all()
 
 
 def _read_decimal_commas(column: pd.Series) -> pd.Series:
-    """A column whose numbers all have decimal commas, or points between thousands, as numbers."""
-    if column.dtype != object:
-        return column
+    texts = _texts(column).str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return texts.astype("float64").reindex(column.index)
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """The cells of a column that are not missing."""
     texts = column.dropna().astype(str).str.strip()
-    texts = texts[~texts.isin(MISSING_NUMBERS)]
-    if not texts.str.contains(",", regex=False).any():
-        return column
-    if not texts.str.fullmatch(DECIMAL_COMMA.pattern).all():
-        return column
-    numbers = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-    return numbers.astype("float64").reindex(column.index)
+    return texts[~texts.isin(MISSING_NUMBERS)]
+
+
+def _find_thousands(column: pd.Series) -> str | None:
+    """The first number with a point, when every point has three digits behind it."""
+    texts = _texts(column)
+    points = texts[texts.str.contains(".", regex=False)]
+    if points.empty or not points.str.fullmatch(THOUSANDS_POINT.pattern).all():
+        return None
+    return str(points.iloc[0])
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Controls of the same width as an encoding: no structure, broken structure, or trained."""
 
+import pkgutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,28 +27,33 @@ def load_encoding(name: EncodingName, seed: int, table: Path, info: Path) -> Enc
 
 def control(encoding: Encoding, kind: str, seed: int) -> Encoding:
     """Build a control on an encoding; rows are drawn in the order of the features' names."""
-    order = np.argsort(np.array(encoding.features, dtype=np.str_), kind="stable")
-    rng = np.random.default_rng(seed)
-    drawn = encoding.values[order]
-    if kind == "random":
-        # Per column, the mean and the variance of the encoding's features.
-        noise = rng.standard_normal(drawn.shape)
-        drawn = drawn.mean(axis=0) + drawn.std(axis=0) * noise
-        note = "random: Gaussian with each column's mean and variance"
-    elif kind == "shuffled":
-        drawn = drawn[_permutation(len(drawn), rng)]
-        note = "shuffled: rows permuted between features"
-    elif kind == "learnable":
-        drawn = np.zeros_like(drawn)
-        note = "learnable: zeros here, drawn and trained with the model"
-    else:
+    if kind not in CONTROLS:
         raise TabpetError(f"{unknown('control', kind, CONTROLS)}.")
+    entry = CONTROLS[kind]
+    order = np.argsort(np.array(encoding.features, dtype=np.str_), kind="stable")
+    draw = pkgutil.resolve_name(entry.draw)
+    drawn = draw(encoding.values[order], np.random.default_rng(seed))
     values = np.empty_like(drawn)
     values[order] = drawn
     settings = {**encoding.settings, "control": kind, "control_seed": seed}
-    return replace(
-        encoding, values=values, kind=kind, settings=settings, notes=[*encoding.notes, note]
-    )
+    notes = [*encoding.notes, f"{kind}: {entry.note}"]
+    return replace(encoding, values=values, kind=kind, settings=settings, notes=notes)
+
+
+def draw_random(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Noise with the mean and the variance of each column."""
+    noise = rng.standard_normal(values.shape)
+    return values.mean(axis=0) + values.std(axis=0) * noise
+
+
+def draw_shuffled(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The same rows, each at another feature."""
+    return values[_permutation(len(values), rng)]
+
+
+def draw_zeros(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Nothing: the model draws and trains a table of its own."""
+    return np.zeros_like(values)
 
 
 def _permutation(n: int, rng: np.random.Generator) -> np.ndarray:

@@ -316,7 +316,7 @@ class TabPETEstimator(BaseEstimator):
         if self.encoding_ is None:
             return (0.0,)
         given = self.alphas if self.alpha == "auto" else [self.alpha]
-        if self.alpha == "auto" and self.encoding_.kind == "learnable":
+        if self.alpha == "auto" and self.encoding_.is_trained:
             given = [1.0]  # it finds its own scale
         try:
             alphas = [float(one) for one in given]

@@ -1,11 +1,14 @@
-"""The JSON schema and the docs page, generated from the settings of tabpet itself."""
+"""The JSON schema and the docs page, generated from the settings and entries of tabpet itself."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 from pydantic import BaseModel
 
+from tabpet.entries import Entry, Estimator
+from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS
 from tabpet.settings.experiment import Settings
 
 
@@ -23,8 +26,30 @@ def settings_table() -> str:
         "estimators and models from their own modules: edit there, not here.\n"
         "Every key is optional unless its default says *required*; unknown keys are errors.\n\n"
         "| setting | default | allowed | what it does |\n|---|---|---|---|\n"
-        f"{rows}\n"
+        f"{rows}\n\n"
+        "## Graph estimators, controls, models and learners\n\n"
+        "An instant one takes a moment, a budgeted one so long that a time limit can end it; the\n"
+        "time of an estimator grows with n rows and d nodes as the table says. How to add one:\n"
+        "[extending.md](extending.md).\n\n"
+        f"{entries_table()}\n"
     )
+
+
+def entries_table() -> str:
+    """What tabpet itself can be told to run, as its entries declare it."""
+    rows = ["| key | kind | label | cost | from |", "|---|---|---|---|---|"]
+    kinds: dict[str, Mapping[str, Entry]] = {
+        "graph": GRAPHS.own,
+        "control": CONTROLS,
+        "model": MODELS.own,
+        "learner": LEARNERS.own,
+    }
+    for kind, entries in kinds.items():
+        for entry in entries.values():
+            growth = f": {entry.growth}" if isinstance(entry, Estimator) else ""
+            cells = f"`{entry.key}`", kind, entry.label, entry.cost + growth, entry.citation
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def _table_rows(section: type[BaseModel], prefix: str) -> list[str]:

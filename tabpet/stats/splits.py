@@ -22,7 +22,7 @@ class SplitTest:
 
     splits: int
     mean: float
-    low: float  # of the interval that has the level's complement as its confidence
+    low: float  # of the interval of confidence 1 - significance
     high: float
     p: float
 
@@ -31,37 +31,39 @@ class SplitTest:
 class SplitVerdict:
     """Whether encodings help on one table, beyond noise and beyond random encodings."""
 
-    level: float
+    significance: float
     plain: SplitTest  # percent by which encodings are better than none
     random: SplitTest | None  # than random ones; None without such
 
     @property
     def answer(self) -> SplitAnswer:
-        """Random encodings are looked at only where encodings help: no claim shares its level."""
+        """Random encodings count only where encodings help, so no claim shares its significance."""
         if self.plain.splits < FEWEST:
             return "too few"
-        if not self.plain.p < self.level:
+        if not self.plain.p < self.significance:
             return "unclear"
         if self.plain.mean < 0:
             return "worse"
         if self.random is None or self.random.splits < FEWEST:
             return "better"
-        ahead = self.random.p < self.level and self.random.mean > 0
+        ahead = self.random.p < self.significance and self.random.mean > 0
         return "better than random" if ahead else "no better than random"
 
 
 def judge_splits(
-    plain: np.ndarray, random: np.ndarray | None, test_ratio: float, level: float = 0.05
+    plain: np.ndarray, random: np.ndarray | None, test_ratio: float, significance: float = 0.05
 ) -> SplitVerdict:
     """Decide from the percent by which encodings are better than none, and than random ones.
 
     `test_ratio` is the number of test rows over that of training rows.
     """
-    against = None if random is None else corrected_t_test(random, test_ratio, level)
-    return SplitVerdict(level, corrected_t_test(plain, test_ratio, level), against)
+    against = None if random is None else corrected_t_test(random, test_ratio, significance)
+    return SplitVerdict(significance, corrected_t_test(plain, test_ratio, significance), against)
 
 
-def corrected_t_test(differences: np.ndarray, test_ratio: float, level: float = 0.05) -> SplitTest:
+def corrected_t_test(
+    differences: np.ndarray, test_ratio: float, significance: float = 0.05
+) -> SplitTest:
     """The corrected resampled t-test of Nadeau and Bengio; splits without a number are left out."""
     values = np.asarray(differences, dtype=float)
     values = values[np.isfinite(values)]
@@ -73,6 +75,6 @@ def corrected_t_test(differences: np.ndarray, test_ratio: float, level: float = 
     error = float(np.sqrt((1 / n + test_ratio) * values.var(ddof=1)))
     if error == 0:
         return SplitTest(n, mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    width = error * float(stats.t.ppf(1 - level / 2, n - 1))
+    width = error * float(stats.t.ppf(1 - significance / 2, n - 1))
     p = float(2 * stats.t.sf(abs(mean) / error, n - 1))
     return SplitTest(n, mean, mean - width, mean + width, p)

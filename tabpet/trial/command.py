@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -81,7 +82,7 @@ def _print_reading(card: "Card") -> None:
         for name in map(str, columns):
             table.add_column(name, justify="right" if name in ("values", "missing") else "left")
         for line in columns.astype(str).itertuples(index=False):
-            table.add_row(*line)
+            table.add_row(*map(escape, line))
         console.print(table)
     for warning in card.warnings:
         console.print(f"- {warning}", markup=False)
@@ -106,7 +107,7 @@ def _run(raw: "pd.DataFrame", card: "Card", plan: "Plan") -> "Outcome":
         task = bar.add_task("starting", total=1.0)
 
         def step(what: str, share: float) -> None:
-            bar.update(task, description=what, completed=share)
+            bar.update(task, description=escape(what), completed=share)
 
         return run_trial(raw, card, plan, step)
 

@@ -24,8 +24,8 @@ from tabpet.errors import TabpetError
 from tabpet.files import write_json, write_parquet
 from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.graph import Graph
-from tabpet.names import EncodingName
-from tabpet.registry import DEFAULT, MODELS, tuned_learners
+from tabpet.names import EncodingName, Method
+from tabpet.registry import DEFAULT, MODELS, tuned_learners, untuned_learners
 from tabpet.runs import Run, runs_frame
 from tabpet.settings import (
     EncodingSettings,
@@ -127,18 +127,24 @@ def run_trial(raw: pd.DataFrame, card: Card, plan: Plan, step: Step) -> Outcome:
             break
         say = _teller(step, clock, f"split {number + 1} of at most {plan.splits}")
         split = prepare_split(raw, card, number, plan.prepare)
-        graph, encoding, history, found = _try_transformer(split, card, plan, clock, say)
+        graph, encoding, history, trained = _try_transformer(split, card, plan, clock, say)
         first = first or (graph, encoding, history)
-        runs += found
-        for name in (*trees, "linear"):
+        runs += trained
+        for name in (*trees, *untuned_learners()):
+            if clock.over:
+                notes.append("no time was left for some references")
+                break
             say(name)
             runs.append(fit_reference(split, name, number, TreeSettings()))
         splits.append(split)
         longest = max(longest, clock.elapsed - started)
     scores, _ = _scores(runs)
     if not {PLAIN, ENCODED} <= set(scores["learner"]):
-        reasons = "; ".join(dict.fromkeys(f"{run.reason}" for run in runs if run.reason))
-        raise TabpetError(f"The transformer could not be trained on this table: {reasons}.")
+        failed = [run for run in runs if run.alpha is not None and run.status != "ok"]
+        reasons = "; ".join(dict.fromkeys(_describe(run) for run in failed))
+        hurried = {run.status for run in failed} == {"timeout"}
+        advice = " Give it more time (--minutes)." if hurried else ""
+        raise TabpetError(f"The transformer could not be trained on this table: {reasons}.{advice}")
     tuned, more = _tune(splits, trees, clock, step)
     runs += [_or_untuned(run, runs) for run in tuned]
     notes += more
@@ -204,7 +210,7 @@ def _try_transformer(
         files = Path(folder) / "encoding.parquet", Path(folder) / "encoding.json"
         write_parquet(encoding.to_frame(), files[0])
         write_json(encoding.to_metadata(), files[1])
-        for name in (plan.graph, f"{plan.graph}-random"):
+        for name in map(str, (EncodingName(plan.graph), EncodingName(plan.graph, "random"))):
             # So that the time is enough for some splits, also of a table that is large for it.
             limit = max(1.0, SHARE_OF_SPLITS * plan.seconds / (2 * FEWEST))
             training = plan.training.model_copy(update={"max_seconds": limit})
@@ -269,13 +275,17 @@ def _scores(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Test scores by split and learner, and the curves over alpha."""
     frame = runs_frame(runs)
     choices, curves = choose_alphas(frame)
-    random = choices["encoding"].map(lambda name: EncodingName.parse(name).control == "random")
+    controls = [EncodingName.parse(name).control for name in choices["encoding"]]
+    random = np.array([control == "random" for control in controls], dtype=bool)
     others = frame[frame["alpha"].isna() & frame["test_score"].notna()]
-    names = others["model"] + others["encoding"].map({"tuned": ", tuned", "default": ", untuned"})
+    names = [
+        Method.of_learner(model, encoding).label
+        for model, encoding in zip(others["model"], others["encoding"], strict=True)
+    ]
     parts = [
         choices[~random].assign(learner=PLAIN, test_score=choices["base_test"]),
         choices.assign(learner=np.where(random, RANDOM, ENCODED), test_score=choices["test"]),
-        others.assign(learner=names.replace({"linear, untuned": "linear"})),
+        others.assign(learner=names),
     ]
     scores = [part[["split", "learner", "test_score"]] for part in parts]
     return pd.concat(scores, ignore_index=True), curves

@@ -14,15 +14,18 @@ from tabpet.analysis.results import Results
 from tabpet.analysis.synthetic_study import REGIMES, synthetic_study
 from tabpet.runs import Run, runs_frame
 
-ENCODINGS = ("spearman", "true", "spearman-random")
+LEVEL = 0.05
+PARTS = ("train", "test")
 
 
-def runs_of(dataset: str, gains: dict[str, float], alphas=(0.0, 1.0, 5.0)) -> list[Run]:
+def runs_of(
+    dataset: str, gains: dict[str, float], alphas=(0.0, 1.0, 5.0), split: int = 42
+) -> list[Run]:
     """RMSE 2 without encodings; a gain in percent at alpha 1, on validation and test rows."""
     return [
         Run(
             dataset=dataset,
-            split=42,
+            split=split,
             model="ft_transformer",
             encoding=encoding,
             seed=1,
@@ -62,7 +65,7 @@ def synthetic():
     frames = [runs_frame(runs) for runs in (groups, dags)]
     names = [list(frame["dataset"].unique()) for frame in frames]
     recovery = pd.concat([recovery_of("groups", names[0]), recovery_of("dags", names[1])])
-    return synthetic_study(*frames, recovery)
+    return synthetic_study(*frames, recovery, LEVEL)
 
 
 def test_gains_by_regime(synthetic):
@@ -85,6 +88,8 @@ def test_a_gain_that_grows_with_structure_is_told_from_one_that_does_not(synthet
     assert trends.loc["Spearman, random", "rho"] == pytest.approx(0, abs=1e-12)
     assert trends.loc["Spearman − random", "rho"] == pytest.approx(-1)
     assert trends.loc["Spearman − random", "p"] < 1e-6
+    # Five lines, two of them with no trend at all; the smallest p counts five times.
+    assert trends["p_holm"].min() == pytest.approx(5 * trends["p"].min())
     assert "Spearman − random: the gain grows with structure" in " ".join(synthetic.lines)
 
 
@@ -94,6 +99,53 @@ def test_recovery_by_structure(synthetic):
     assert data.loc[("groups", 15, "lingam"), "tables"] == 3
     assert np.isnan(data.loc[("groups", 15, "lingam"), "shd"])
     assert data.loc[("dags", 0.2, "lingam"), "shd"] == 3
+
+
+def test_graphs_that_failed_are_no_result_at_chance_level():
+    tables = [f"groups-d30-k02-n50-table{table}" for table in (1, 2, 3)]
+    groups = runs_frame([run for name in tables for run in runs_of(name, {"spearman": 1.0})])
+    dag = "dag-d5-density0.2-laplace-n50-table1"
+    recovery = pd.concat([recovery_of("groups", tables), recovery_of("dags", [dag])])
+    lingam = (recovery["graph"] == "lingam").to_numpy()
+    recovery.loc[lingam, "average_precision"] = [0.9, 0.1, 0.8, 0.1]
+    recovery.loc[lingam, "status"] = ["ok", "error", "timeout", "error"]
+    study = synthetic_study(groups, runs_frame(runs_of(dag, {"true": 1.0})), recovery, LEVEL)
+    data = study.tables[2].data.set_index(["study", "graph"])
+    row = data.loc[("groups", "lingam")]
+    assert row[["tables", "cut", "failed"]].tolist() == [2, 1, 1]
+    assert row["average_precision"] == pytest.approx(0.85)
+    assert data.loc[("dags", "lingam"), "tables"] == 0
+    assert np.isnan(data.loc[("dags", "lingam"), "average_precision"])
+    drawn = study.drawings["edge_recovery"].figure.axes[0].lines[1]
+    assert drawn.get_label() == "LiNGAM" and drawn.get_ydata() == pytest.approx([0.85])
+
+
+def test_figures_of_more_than_six_encodings_and_graphs():
+    names = [*"abcdefg"]
+    table, dag = "groups-d30-k02-n50-table1", "dag-d5-density0.2-laplace-n50-table1"
+    recovery = pd.concat(
+        [recovery_of("groups", [table]).head(1).assign(graph=name) for name in names]
+    )
+    gains = dict.fromkeys(names, 1.0)
+    study = synthetic_study(
+        runs_frame(runs_of(table, gains)), runs_frame(runs_of(dag, gains)), recovery, LEVEL
+    )
+    shown = study.drawings["edge_recovery"].figure.axes[0].lines
+    assert [line.get_label() for line in shown[:7]] == names
+    ranks = pd.DataFrame(
+        [rank_row("wine", name, alpha, part, 2.0) for name in names for alpha in (0.0, 1.0, 5.0)
+         for part in ("train", "test")]
+    )  # fmt: skip
+    drawn = effective_rank_study(runs_frame(runs_of("wine", gains)), ranks, LEVEL)
+    assert drawn.drawings["effective_rank"].numbers["encoding"].nunique() == 7
+
+
+def test_the_numbers_of_the_gains_have_a_row_per_table_and_encoding():
+    table, dag = "groups-d30-k02-n50-table1", "dag-d5-density0.2-laplace-n50-table1"
+    runs = [run for split in (1, 2) for run in runs_of(table, {"spearman": split}, split=split)]
+    dags = runs_frame(runs_of(dag, {"true": 1.0}))
+    study = synthetic_study(runs_frame(runs), dags, recovery_of("groups", [table]), LEVEL)
+    assert study.drawings["synthetic_gains"].numbers["improvement"].tolist() == pytest.approx([1.5])
 
 
 def test_files_are_those_that_the_rules_expect(synthetic, tmp_path):
@@ -120,6 +172,13 @@ def test_the_page_has_a_section_of_it(synthetic):
     assert "synthetic_study" not in render_page(results, headline(results), figures, settings)
 
 
+def rank_row(dataset: str, encoding: str, alpha: float, part: str, rank: float) -> dict:
+    return {
+        "dataset": dataset, "encoding": encoding, "alpha": alpha, "part": part,
+        "effective_rank": rank, "effective_rank_squared": 1.0,
+    }  # fmt: skip
+
+
 def test_effective_rank_report():
     scores, ranks = [], []
     for dataset, base in (("phoneme", 40.0), ("wilt", 20.0)):
@@ -128,13 +187,8 @@ def test_effective_rank_report():
             for alpha in (0.0, 1.0, 30.0):
                 rank = base if alpha == 0 else base / fall
                 for part, factor in (("train", 1.0), ("test", 0.5)):
-                    ranks.append(
-                        {
-                            "dataset": dataset, "encoding": encoding, "alpha": alpha, "part": part,
-                            "effective_rank": factor * rank, "effective_rank_squared": 1.0,
-                        }
-                    )  # fmt: skip
-    study = effective_rank_study(runs_frame(scores), pd.DataFrame(ranks))
+                    ranks.append(rank_row(dataset, encoding, alpha, part, factor * rank))
+    study = effective_rank_study(runs_frame(scores), pd.DataFrame(ranks), LEVEL)
     data = study.tables[0].data.set_index(["encoding", "alpha"])
     # Mean of 40 and 20 on training rows, half of it on test rows, divided by 4 with alpha 1.
     assert data.loc[("spearman", 0.0), "train"] == 30
@@ -145,3 +199,28 @@ def test_effective_rank_report():
     assert "Spearman has the lower rank, beside Spearman, random, in 4 of 4 pairs" in text
     assert set(study.drawings) == set(STUDY_FIGURES["effective_rank"])
     assert {table.name for table in study.tables} == set(STUDY_TABLES["effective_rank"])
+
+
+@pytest.mark.parametrize(("datasets", "said"), [
+    (5, "5 datasets can't say whether that is chance; a test needs 6."),
+    (6, "Over 6 datasets the lower the rank, the better the test score (Wilcoxon test, p = 0.031"),
+])  # fmt: skip
+def test_rank_and_score_are_tested_over_datasets(datasets, said):
+    """Models of one dataset are not independent: each dataset is one observation."""
+    scores, ranks, alphas = [], [], (0.0, 1.0, 5.0)
+    for dataset in map("d{}".format, range(datasets)):
+        scores += runs_of(dataset, {"spearman": 10.0, "spearman-random": 5.0}, alphas)
+        for encoding, low in (("spearman", 1.0), ("spearman-random", 2.0)):
+            for alpha in alphas:
+                rank = low if alpha == 1 else 4.0 + low
+                ranks += [rank_row(dataset, encoding, alpha, part, rank) for part in PARTS]
+    study = effective_rank_study(runs_frame(scores), pd.DataFrame(ranks), LEVEL)
+    text = " ".join(study.lines).replace("\N{NO-BREAK SPACE}", " ")
+    assert "d0 −0.95, d1 −0.95" in text and said in text
+
+
+def test_no_rank_was_measured(tmp_path):
+    ranks = pd.DataFrame(columns=list(rank_row("d", "spearman", 0.0, "test", 1.0)))
+    study = effective_rank_study(runs_frame(runs_of("d", {"spearman": 1.0})), ranks, LEVEL)
+    assert study.tables[0].reason == study.lines[0] == "No effective rank was measured."
+    study.write(tmp_path)

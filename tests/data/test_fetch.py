@@ -6,6 +6,8 @@ import pytest
 
 from tabpet.catalog import CatalogRow
 from tabpet.data.fetch import fetch_dataset
+from tabpet.data.own import read_own
+from tabpet.errors import TabpetError
 from tabpet.settings import FetchSettings
 
 
@@ -106,3 +108,41 @@ def test_mismatch_can_be_a_warning(tmp_path, frame):
     )
     _, card = fetch_dataset(row, FetchSettings(on_mismatch="warn"))
     assert any("n_rows: catalog 5, table 12" in warning for warning in card.warnings)
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        (["0", "1", "-"], {"0": 4, "1": 4}),
+        (["yes", "no", "#N/A"], {"no": 4, "yes": 4}),
+        (["yes", "no", " <NA>"], {"no": 4, "yes": 4}),
+        (["yes", "no", "-"], {"-": 4, "no": 4, "yes": 4}),  # among words it may be an answer
+    ],
+)
+def test_what_is_missing_is_no_class(tmp_path, frame, values, classes):
+    _, card = fetch(write(tmp_path, frame.assign(y=values * 4)))
+    assert card.target.classes == classes
+
+
+def test_a_target_of_numbers_with_odd_values_is_told(tmp_path, frame):
+    table = pd.concat([frame] * 3, ignore_index=True)
+    table["y"] = [*map(str, np.arange(34) / 4), "cheap", "cheap"]
+    path = write(tmp_path, table)
+    warning = "y: 34 numbers were read as categories because of 'cheap'"
+    assert any(one.startswith(warning) for one in fetch(path)[1].warnings)
+    with pytest.raises(TabpetError, match=r"not numeric \(values such as 'cheap'\)"):
+        fetch(path, task="regression")
+
+
+@pytest.mark.parametrize("token", ["missing", "na", "–", "-"])
+def test_a_missing_number_does_not_change_the_task(tmp_path, frame, token):
+    path = write(tmp_path, frame.assign(y=[*np.arange(11) / 4, token]))
+    row, raw, _ = read_own(path, "y")
+    assert row.task == "regression" and len(raw) == 11
+
+
+@pytest.mark.parametrize("mark", ["{},5", "1,{}34"])
+def test_commas_in_the_numbers_of_a_target_are_pointed_out(tmp_path, frame, mark):
+    path = write(tmp_path, frame.assign(y=[mark.format(one) for one in range(12)]))
+    _, _, card = read_own(path, "y")
+    assert any("y: text that looks like numbers" in one for one in card.warnings)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tabpet.data.convention import as_convention, to_convention
-from tabpet.data.readers import read_table
+from tabpet.data.readers import NOTES, read_table
 from tabpet.errors import TabpetError
 
 
@@ -119,7 +119,7 @@ def test_parquet_kinds(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.csv", b"caf\xe9\n1\n", "not UTF-8"),
+        ("t.csv", b"\xff\xfea\0\n\0001\0\n\0", "not UTF-8"),
         ("t.csv", b"", "not a CSV table"),
         ("t.csv", b"a,b\n", "no rows"),
         ("t.csv", b"a,b\n1,2\n1,2,3\n", "not a CSV table"),
@@ -184,13 +184,22 @@ def test_decimals_of_arff_integers_are_kept(tmp_path):
     assert read(path)["an integer"].tolist() == [1.5, 2.0]
 
 
-@pytest.mark.parametrize("token", ["#N/A", "None", "n/a", "-", "<NA>", "#DIV/0!"])
-def test_what_spreadsheets_write_for_a_missing_number(tmp_path, token):
+@pytest.mark.parametrize("token", ["None", "n/a", "-", "missing"])
+def test_what_people_write_for_a_missing_number(tmp_path, token):
     path = tmp_path / "t.csv"
     path.write_text(f"x,word\n1.5,{token}\n{token},a\n3,b\n")
     frame = read(path)
     assert frame["x"].dtype == "float64" and frame["x"].isna().tolist() == [False, True, False]
     assert token in levels(frame["word"])  # among words it may be an answer
+
+
+@pytest.mark.parametrize("token", ["#N/A", "<NA>", "#DIV/0!"])
+def test_what_spreadsheets_write_is_missing_everywhere(tmp_path, token):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x,word\n1.5,{token}\n{token},a\n3,b\n")
+    frame = read(path)
+    assert frame["x"].dtype == "float64" and frame["x"].isna().tolist() == [False, True, False]
+    assert levels(frame["word"]) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -250,3 +259,52 @@ def test_dates_are_told():
     assert len(reading_warnings(day=pd.to_datetime(days))) == 1
     assert len(reading_warnings(day=["1/2/2024 10:00", "13.2.24", "3-4-1999"])) == 1
     assert reading_warnings(version=["1.2.3", "1.2.4", "2.0.1"]) == []
+
+
+@pytest.mark.parametrize("separator", ["\t", "|"])
+def test_thousands_are_no_decimals(tmp_path, separator):
+    path = tmp_path / "t.csv"
+    path.write_text(f"x{separator}y\n1,100{separator}0,100\n2,101{separator}5,101\n")
+    frame = read(path)
+    assert levels(frame["x"]) == ["1,100", "2,101"]  # a thousand or one: not decided here
+    assert frame["y"].tolist() == [0.1, 5.101]  # no thousand begins with 0
+
+
+def test_points_beside_decimal_commas_are_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("price;sold;share\n1,5;1.100;0.125\n2,5;2.101;0.5\n")
+    [note] = read_table(path).attrs[NOTES]
+    assert note.startswith("sold: 1.100 was read with a decimal point, but price has decimal comm")
+    path.write_text("price;sold\n1;1.100\n2;2.101\n")
+    assert read_table(path).attrs[NOTES] == []
+
+
+def test_a_quote_inside_a_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('5" pipe,b\n' + "1,2\n" * 40_000)
+    assert list(read(path)) == ['5" pipe', "b"]
+
+
+def test_a_quote_that_is_never_closed(tmp_path):
+    path = tmp_path / "t.csv"
+    for rows in (2, 40_000):
+        path.write_text('"pipe,b\n' + "1,2\n" * rows)
+        with pytest.raises(TabpetError, match=r"t.csv is not a CSV table"):
+            read(path)
+
+
+def test_blank_lines_before_the_header(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n  \n\na;b\n1;2\n3;4\n")
+    assert read(path).to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_windows_1252_is_read_and_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe,b\n1,Orléans\n2,5 €\n".encode("cp1252"))
+    frame = read_table(path)
+    assert list(frame) == ["größe", "b"] and frame["b"].tolist() == ["Orléans", "5 €"]
+    assert "t.csv is not UTF-8 text and was read as Windows-1252" in frame.attrs[NOTES][0]
+    path.write_bytes("größe,b\n1,2\n".encode("utf-16"))
+    with pytest.raises(TabpetError, match=r"not UTF-8 text. Save it again as UTF-8"):
+        read(path)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tabpet import cli
@@ -16,7 +17,8 @@ from tabpet.data.prepare import prepare_split
 from tabpet.errors import TabpetError
 from tabpet.runs import Run
 from tabpet.stats.splits import judge_splits
-from tabpet.trial import experiment
+from tabpet.training.files import CellResult
+from tabpet.trial import command, experiment
 from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Plan, judge, run_trial
 from tabpet.trial.report import render_page, sentence, tabulate
 
@@ -55,7 +57,7 @@ def outcome(tmp_path_factory):
 def test_every_learner_has_a_score_of_the_split(outcome):
     found, steps = outcome
     names = [line.learner for line in tabulate(found)]
-    untuned = ["catboost, untuned", "linear", "xgboost, untuned"]
+    untuned = ["CatBoost, default", "Linear", "XGBoost, default"]
     assert names[:3] == [PLAIN, ENCODED, RANDOM] and set(untuned) <= set(names)
     assert all(line.splits == 1 and line.score > 0 for line in tabulate(found))
     assert tabulate(found)[0].better == 0
@@ -171,3 +173,29 @@ def test_command_line(tmp_path, monkeypatch):
 def test_wrong_options_are_named(tmp_path, options, message):
     done = runner.invoke(cli.app, ["try", str(write_file(tmp_path)), *options])
     assert isinstance(done.exception, TabpetError) and message in str(done.exception)
+
+
+def test_a_transformer_without_any_score_is_an_error_that_says_why(tmp_path, monkeypatch):
+    _, raw, card = read_own(write_file(tmp_path), "price")
+    monkeypatch.setattr(Clock, "over", property(lambda clock: True))
+    monkeypatch.setattr(experiment, "run_cell", cut_short)
+    with pytest.raises(TabpetError, match=r"cut short by its time limit. Give it more time"):
+        run_trial(raw, card, Plan(splits=1, seconds=600), lambda *one: None)
+
+
+def cut_short(cell, split, files, progress):
+    """A cell whose time was over before the first epoch was."""
+    made = partial(Run, dataset="d", split=0, model=cell.model, seed=0, task="regression")
+    made = partial(made, status="timeout", reason="the time was over")
+    runs = [made(encoding=cell.encoding, alpha=alpha) for alpha in (0, *cell.alphas)]
+    return CellResult(runs, pd.DataFrame())
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path, capsys):
+    path = write_file(tmp_path, **{"a [/m]": 1.5, "[red]": 2.5})
+    _, _, card = read_own(path, "price")
+    command._print_reading(card)
+    shown = capsys.readouterr().out
+    assert "a [/m]" in shown and "[red]" in shown
+    Console().print(cli._frame_table([("b [/m]",)], ["dataset"]))
+    assert "b [/m]" in capsys.readouterr().out

@@ -105,9 +105,6 @@ ESTIMATOR = Estimator(
     function=estimate_chow_liu,
     settings=ChowLiuSettings,
     directed=False,
-    nonlinear=True,
-    tree=True,
-    causal=False,
     growth="n d^2, counting",
     citation="Chow and Liu (1968), Approximating discrete probability distributions with "
     "dependence trees, IEEE Transactions on Information Theory 14(3)",

@@ -77,9 +77,6 @@ ESTIMATOR = Estimator(
     function=estimate_lingam,
     settings=LingamSettings,
     directed=True,
-    nonlinear=False,
-    tree=False,
-    causal=True,
     growth="n d^3 for the order, d^4 for the weights",
     citation="Shimizu et al. (2011), DirectLiNGAM, Journal of Machine Learning Research 12; "
     "Hyvarinen and Smith (2013), Pairwise likelihood ratios, JMLR 14",

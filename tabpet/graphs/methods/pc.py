@@ -100,9 +100,6 @@ ESTIMATOR = Estimator(
     function=estimate_pc,
     settings=PcSettings,
     directed=True,
-    nonlinear=False,
-    tree=False,
-    causal=True,
     growth="number of tests, which grows with d^2 and with the degrees",
     citation="Spirtes and Glymour (1991), An algorithm for fast recovery of sparse causal graphs; "
     "causal-learn, Zheng et al. (2024), Journal of Machine Learning Research 25",

@@ -23,11 +23,9 @@ ESTIMATOR = Estimator(
     label="True graph",
     function=find_none,
     directed=False,
-    nonlinear=True,
-    tree=False,
-    causal=True,
     growth="nothing is estimated",
     citation="the generator of the table, or the file that its catalog row names",
     cost="instant",
+    from_card=True,
     order=90,
 )
