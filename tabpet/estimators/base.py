@@ -18,11 +18,10 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from tabpet.analysis.selection import is_best
 from tabpet.clock import Clock
-from tabpet.data.convention import follow_convention
 from tabpet.data.prepare import Split, code_rows, prepare_parts
 from tabpet.errors import TableError, TabpetError
 from tabpet.estimators.encoding import Edges, encode_features
-from tabpet.estimators.rows import read_table, read_training_rows, shares_of_rows
+from tabpet.estimators.rows import read_later_rows, read_table, read_training_rows, shares_of_rows
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
@@ -42,6 +41,7 @@ from tabpet.training.table import Table, build_table, feature_tensors
 from tabpet.training.trainer import Fitted, Job, Member, fit_members
 
 ALPHAS = tuple(Settings.model_fields["alphas"].default)
+LARGEST = float(np.finfo(np.float32).max)
 # A row that is asked for can't be dropped, so missing numbers are always imputed.
 PREPARE = PrepareSettings(min_complete=1)
 
@@ -437,8 +437,19 @@ class TabPETEstimator(BaseEstimator):
         check_is_fitted(self, "preparation_")
         features = read_table(self, X, reset=False)
         learned = self.preparation_.features
-        table = follow_convention(features, {one.name: one.kind for one in learned})
-        coded = code_rows(table, learned, self._imputer)
+        levels = {one.name: one.levels if one.kind == "categorical" else None for one in learned}
+        with np.errstate(over="ignore"):
+            coded = code_rows(read_later_rows(features, levels), learned, self._imputer)
+        for one in learned:
+            if one.kind == "numeric":  # beyond single precision there is but infinity
+                coded[one.name] = coded[one.name].clip(-LARGEST, LARGEST)
+            elif len(coded) > 1 and (coded[one.name] == one.unseen).all():
+                warnings.warn(
+                    f"{one.name}: none of its values was there in training, where it had "
+                    f"{', '.join(map(repr, one.levels[:3]))}",
+                    UserWarning,
+                    stacklevel=3,
+                )
         numeric, categorical = feature_tensors(coded, Layout.of(self.preparation_))
         # A model that was trained elsewhere is used on what is here.
         device = choose_device() if self.device != "cpu" else torch.device("cpu")

@@ -1,5 +1,7 @@
 """What people hand to `fit` and `predict`, as tables in the convention of the workflow."""
 
+import datetime
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +10,12 @@ import pandas as pd
 import scipy.sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from tabpet.data.convention import Kind, follow_convention, free_name, to_convention
-from tabpet.data.prepare import cut_rows
+from tabpet.data.convention import Kind, as_category, follow_convention, free_name, to_convention
+from tabpet.data.prepare import MISSING_LEVEL, cut_rows
 from tabpet.errors import TableError
 
 TARGET = "target"
+TRUTH = {"0": "False", "1": "True"}  # the same truth values in a table of numbers
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,17 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
-        _check_frame(X)
         given = [str(name) for name in X.columns]
         # `row` and `part` belong to prepared splits.
         columns = {name: free_name(name, set(given) - {name}) for name in given}
+        frame = X
     else:
         X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
         columns = {str(place): f"x{place}" for place in range(X.shape[1])}
+        frame = pd.DataFrame(X, columns=list(columns.values()))
+    _check_frame(frame)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    frame = pd.DataFrame(X).set_axis(list(columns.values()), axis=1)
+    frame = frame.set_axis(list(columns.values()), axis=1)
     if reset:
         estimator._columns = columns
     learned = list(estimator._columns.values())
@@ -68,12 +73,22 @@ def _check_frame(X: pd.DataFrame) -> None:
             )
         if dtype.kind == "c":
             raise TableError(f"Complex data not supported: the column {name!r} is {dtype}.")
-        if dtype.kind == "M" or isinstance(dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
+        if _holds_dates(X[name]):
             raise TableError(
                 f"The column {name!r} holds dates, which are neither numbers nor categories. Make "
-                f"numbers of them, for example X[{name!r}].dt.year, .dt.dayofweek or the days "
-                "since a fixed day, or drop the column."
+                "numbers of them with pandas.to_datetime(column).dt.year, .dt.dayofweek or the "
+                "days since a fixed day, or drop the column."
             )
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    """Whether dates are among the values, in a dtype of their own or as objects."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.categories.to_series()
+    if column.dtype.kind == "M" or isinstance(column.dtype, pd.PeriodDtype):
+        return True
+    dates = (datetime.date, np.datetime64, pd.Period)
+    return column.dtype.kind == "O" and any(isinstance(one, dates) for one in column.dropna())
 
 
 def read_training_rows(
@@ -87,7 +102,11 @@ def read_training_rows(
     raw, warnings = to_convention(features)
     part = np.full(len(raw), "train", dtype=object)
     if validation is not None:
-        later = follow_convention(validation[0], column_kinds(raw))
+        levels = {
+            str(name): list(column.cat.categories) if hasattr(column, "cat") else None
+            for name, column in raw.items()
+        }
+        later = read_later_rows(validation[0], levels)
         raw = pd.DataFrame({name: _joined(raw[name], later[name]) for name in raw})
         target = _joined(target, validation[1])
         part = np.append(part, np.full(len(later), "val", dtype=object))
@@ -99,12 +118,19 @@ def read_training_rows(
     return TrainingRows(raw.assign(**{name: target.array}), name, part, warnings)
 
 
-def column_kinds(raw: pd.DataFrame) -> dict[str, Kind]:
-    """The kind of every column of a table in the convention."""
-    return {
-        str(name): "categorical" if isinstance(dtype, pd.CategoricalDtype) else "numeric"
-        for name, dtype in raw.dtypes.items()
+def read_later_rows(
+    features: pd.DataFrame, levels: Mapping[str, Collection[str] | None]
+) -> pd.DataFrame:
+    """Columns of a later table in the kinds they had before: levels, or None for numbers."""
+    kinds: dict[str, Kind] = {
+        name: "numeric" if known is None else "categorical" for name, known in levels.items()
     }
+    later = follow_convention(features, kinds)
+    for name, known in levels.items():
+        if known is not None and {MISSING_LEVEL, *TRUTH.values()} >= set(known):
+            texts = later[name].astype(object)
+            later[name] = as_category(texts.where(~texts.isin(TRUTH), texts.map(TRUTH)))
+    return later
 
 
 def _joined(first: pd.Series, second: pd.Series) -> pd.Series:

@@ -84,7 +84,27 @@ FIT = {
     ),
     "dates": (
         ("regression", X.assign(when=DATES), NUMBERS),
-        r"The column 'when' holds dates, .* X\['when'\].dt.year",
+        r"The column 'when' holds dates, .* pandas.to_datetime\(column\).dt.year",
+    ),
+    "dates in an array": (
+        ("regression", DATES.to_numpy()[:, None], NUMBERS),
+        "The column 'x0' holds dates",
+    ),
+    "dates in an array of objects": (
+        ("regression", X.assign(when=DATES).to_numpy(), NUMBERS),
+        "The column 'x5' holds dates",
+    ),
+    "dates of Python": (
+        ("regression", X.assign(when=[None, *DATES.date[1:]]), NUMBERS),
+        "The column 'when' holds dates",
+    ),
+    "dates as categories": (
+        ("regression", X.assign(when=pd.Categorical(DATES)), NUMBERS),
+        "The column 'when' holds dates",
+    ),
+    "periods as categories": (
+        ("regression", X.assign(when=pd.Categorical(DATES.to_period("M"))), NUMBERS),
+        "The column 'when' holds dates",
     ),
     "lists in a column": (
         ("regression", X.assign(list=[[1, 2]] * 90), NUMBERS),

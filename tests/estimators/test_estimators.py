@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import warnings
 from dataclasses import replace
 
 import joblib
@@ -269,6 +270,35 @@ def test_new_categories_and_gaps_at_predict():
     np.testing.assert_allclose(
         by_code.predict_proba(only), by_code.predict_proba(codes)[[1]], rtol=1e-10
     )
+
+
+def test_truth_values_are_the_same_as_numbers():
+    X, y = make_table()
+    numbers = X.assign(flag=X["flag"].astype(int))
+    by_share = make("regression", alpha=1.0, epochs=20).fit(X, y)
+    by_rows = make("regression", alpha=1.0, epochs=20).fit(X, y, X_val=numbers, y_val=y)
+    same = make("regression", alpha=1.0, epochs=20).fit(X, y, X_val=X, y_val=y)
+    np.testing.assert_array_equal(by_rows.history_["val_score"], same.history_["val_score"])
+    assert by_share.preparation_.features[3].levels == ["False", "True"]
+    for flag in (numbers["flag"], numbers["flag"].astype(float), numbers["flag"].astype(str)):
+        np.testing.assert_array_equal(by_share.predict(X.assign(flag=flag)), by_share.predict(X))
+    assert not np.allclose(by_share.predict(X.assign(flag=~X["flag"])), by_share.predict(X))
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_enormous_numbers_at_predict(backbone):
+    estimator, X = fitted(backbone=backbone)
+    far = X.head(4).assign(size=[1e300, -1e300, 1e38, np.inf], age=[1e308, 3, -1e308, 5])
+    assert np.isfinite(estimator.predict_proba(far)).all()
+
+
+def test_a_column_of_new_categories_alone_is_worth_a_warning():
+    estimator, X = fitted(n=120)
+    with pytest.warns(UserWarning, match="grade: none of its values was there in training, wh"):
+        estimator.predict(X.assign(grade="Low"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.predict(X.head(1).assign(grade="Low"))  # one new value is no surprise
 
 
 def test_columns_named_like_those_of_a_split():
