@@ -22,6 +22,8 @@ onstart:
         local=workflow.local_exec,
         jobs_per_gpu=settings.training.jobs_per_gpu,
     )
+    if not workflow.touch:
+        remove_stale_runs(workflow.dag.needrun_jobs())
 
 
 onsuccess:

@@ -12,6 +12,7 @@ from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.costs import small_tables
 from tabpet.errors import TabpetError
+from tabpet.files import remove_result
 from tabpet.names import EncodingName
 from tabpet.places import find_mirror, find_sheets
 from tabpet.plan import (
@@ -167,6 +168,23 @@ def trained_alphas(wildcards):
         cell = Cell(dataset, int(wildcards.split), model, encoding, int(seed))
         alphas |= recorded_alphas(cell.run, made_with)
     return sorted(alphas)
+
+
+def remove_stale_runs(jobs):
+    """Remove the runs that jobs are to make anew: with other settings, or with an alpha more.
+
+    Not left to the job: of one that dies at its start, Snakemake notes old outputs as new ones. What
+    ended well stays in the journals, and is not trained again when the settings come back.
+    """
+    for job in jobs:
+        runs, params = job.output.get("run", []), job.params
+        for run in [runs] if isinstance(runs, str) else runs:
+            made_with = params.settings
+            if job.rule.name == "fit_references":
+                made_with = made_with[Cell.parse(run).model]
+            alphas = {*params.get("alphas", [None])}
+            if not alphas <= recorded_alphas(Path(run), made_with):
+                remove_result(Path(run))
 
 
 def training_memory(wildcards, attempt):

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from tabpet.files import remove_result
 from tabpet.interrupt import Interrupt
 from tabpet.plan import Cell
 from tabpet.runs import Status, is_current, make_provenance
@@ -34,8 +35,8 @@ class Attempt:
 
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_BACKUPS = Path(".snakemake/backups")  # of outputs that are declared with `update`
-# What a process does to itself and would do again; any other signal came from outside.
+# What a process does to itself and would do again; other signals came from outside. The kernel
+# sends SIGKILL where memory is short.
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 Work = Callable[[Cell, Attempt], None]
 # Writes the row of a cell that could not: its status and the reason.
@@ -69,8 +70,8 @@ def run_cells(snakemake: Any, cells: Iterable[Cell], work: Work, lost: Lost) -> 
     """Do some cells of a job, and end the process with an error if one is left to another try."""
     cells, files = list(cells), _files(snakemake)
     logs = dict(zip(files, snakemake.log, strict=True))
-    for cell in cells:
-        _remove_old(files[cell])
+    for path in (path for cell in cells for path in files[cell]):
+        remove_result(path)
     tries = retries_left(snakemake.resources.attempt)
     minutes = scheduled_minutes(snakemake.resources.runtime)
     attempt = Attempt(tries, Interrupt(minutes, last_try=not tries))
@@ -91,20 +92,12 @@ def run_cells(snakemake: Any, cells: Iterable[Cell], work: Work, lost: Lost) -> 
                 log.write(f"{time.strftime('%H:%M:%S')} ERROR {reason}\n")
             if tries == 0 and -code in _CRASHES:
                 lost(cell, "error", reason)
+            elif tries == 0 and -code == signal.SIGKILL and not attempt.interrupt.requested:
+                lost(cell, "oom", f"{reason}; the likely cause is that memory ran out")
             else:
                 unfinished = True
     if unfinished:
         sys.exit(INTERRUPTED if attempt.interrupt.requested else 1)
-
-
-def _remove_old(paths: Iterable[Path]) -> None:
-    """Remove results that are to be made anew, and the copies that Snakemake keeps of them.
-
-    If the job fails, it would bring these back and note them as made with the new settings.
-    """
-    for path in paths:
-        for old in (path, _BACKUPS / path):
-            old.unlink(missing_ok=True)
 
 
 def _run_apart(

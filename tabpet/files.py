@@ -16,6 +16,7 @@ import pandas as pd
 from tabpet.errors import TabpetError
 
 _OLD_SECONDS = 6 * 3600
+_BACKUPS = Path(".snakemake/backups")  # of outputs that are declared with `update`
 
 
 @contextlib.contextmanager
@@ -44,6 +45,15 @@ def _remove_if_old(left: Path) -> None:
     with contextlib.suppress(OSError):
         if time.time() - left.stat().st_mtime > _OLD_SECONDS:
             left.unlink()
+
+
+def remove_result(path: Path, folder: Path = Path()) -> None:
+    """Remove a result in a working directory, and the copy that Snakemake may keep of it.
+
+    If the job fails, it would bring this back and note it as made with the new settings.
+    """
+    for old in (folder / path, folder / _BACKUPS / path):
+        old.unlink(missing_ok=True)
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -7,7 +7,9 @@ here, and the scheduler's choice stands.
 
 import contextlib
 import fcntl
+import itertools
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -29,7 +31,9 @@ def export_slots(jobs_per_gpu: int) -> None:
 def visible_devices(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The devices that CUDA would see: those that are named to it, else all of the machine."""
     if VISIBLE in environment:
-        return [name.strip() for name in environment[VISIBLE].split(",") if name.strip()]
+        names = [name.strip() for name in environment[VISIBLE].split(",") if name.strip()]
+        # What CUDA makes of these: it stops at -1; NoDevFiles is an old scheduler's word for none.
+        return list(itertools.takewhile(lambda name: name not in ("-1", "NoDevFiles"), names))
     numbers = (path.name.removeprefix("nvidia") for path in _DEVICE_FILES.glob("nvidia[0-9]*"))
     return sorted((number for number in numbers if number.isdigit()), key=int)
 
@@ -63,15 +67,21 @@ def given_gpu(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _slot_folder() -> Path:
-    """On a disk of this machine, shared by all runs of a user."""
-    return Path(tempfile.gettempdir()) / f"tabpet-gpus-{os.getuid()}"
+    """On a disk of this machine, shared by all runs of a user.
+
+    Allocations of Slurm have one each: in every one the devices may be numbered from 0.
+    """
+    allocation = os.environ.get("SLURM_JOB_ID", "")
+    return Path(tempfile.gettempdir()) / "-".join(
+        filter(None, ("tabpet-gpus", str(os.getuid()), allocation))
+    )
 
 
 @contextlib.contextmanager
 def _locked_slot(slots: list[tuple[str, int]], folder: Path) -> Iterator[str]:
     """Lock the first free slot; a second job goes to a device only when all have one."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    while True:
+    for looks in itertools.count():
         for device, place in slots:
             # A device may be named by a UUID, which can hold a slash for MIG.
             path = folder / f"{device.replace('/', '_')}.{place}.lock"
@@ -82,4 +92,7 @@ def _locked_slot(slots: list[tuple[str, int]], folder: Path) -> Iterator[str]:
                     continue
                 yield device
                 return
+        if looks == 0:
+            sys.stderr.write(f"all {len(slots)} GPU slots are taken: waiting for one\n")
+            sys.stderr.flush()
         time.sleep(_SECONDS_BETWEEN_LOOKS)

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.errors import TabpetError
+from tabpet.files import remove_result
 from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
 from tabpet.plan import Cell
 from tabpet.registry import TUNED
@@ -94,7 +95,10 @@ def find_repeats(
             if status in statuses
         ]
     scores = collect_runs(settings, rows, folder)
-    scores = scores.assign(outcome=row_outcomes(scores))
+    outcomes = row_outcomes(scores)
+    # A row of a missing alpha beside others: the file is there and is not of these settings.
+    outcomes = outcomes.mask((outcomes == "missing") & scores["alpha"].notna(), "outdated")
+    scores = scores.assign(outcome=outcomes)
     asked = scores[scores["outcome"].isin(statuses)].drop_duplicates(JOB)
     for line in asked.to_dict("records"):
         cell = Cell(**{str(name): line[name] for name in JOB})
@@ -111,17 +115,18 @@ def take_back(repeat: Repeat, folder: Path = Path()) -> None:
             (folder / repeat.what).with_suffix(extension).unlink(missing_ok=True)
         return
     cell = repeat.what
-    results = [folder / cell.run]
+    results = [cell.run]
     # A journal holds what ended well, and is used for the same settings and inputs alone.
     if repeat.status == "ok":
-        results.append(folder / cell.journal)
+        results.append(cell.journal)
     elif cell.encoding == TUNED and repeat.status in ("error", "oom"):
         from tabpet.trees.journal import forget_failed_trials
 
         forget_failed_trials(folder / cell.journal)
     for result in results:
-        for path in (result, *result.parent.glob(f"{result.stem}.*.parquet")):
-            path.unlink(missing_ok=True)
+        beside = (folder / result).parent.glob(f"{result.stem}.*.parquet")
+        for name in (result.name, *(path.name for path in beside)):
+            remove_result(result.with_name(name), folder)
 
 
 def _known(given: Collection[str], choices: Collection[str], what: str) -> list[str]:

@@ -72,6 +72,11 @@ def exported_settings() -> JobSettings:
 
 def retries_left(attempt: int) -> int:
     """How often a job that is in its `attempt`-th try will be tried again if it fails."""
+    if RETRIES_VARIABLE not in os.environ:
+        sys.stderr.write(
+            f"{RETRIES_VARIABLE} is not set, so this counts as the job's last try: have the "
+            "scheduler pass on the environment of the snakemake call (`qsub -V`).\n"
+        )
     return max(0, int(os.environ.get(RETRIES_VARIABLE, "0")) - (attempt - 1))
 
 

@@ -79,16 +79,34 @@ def test_a_cell_that_is_killed_takes_no_other_along(job, number):
     assert f"its process was ended by {number.name}" in describe_log(workflow.Path("2.log"))
 
 
-def test_a_crash_of_the_last_try_is_a_row_and_a_kill_from_outside_is_none(job):
+def test_a_crash_or_a_kill_in_the_last_try_is_a_row(job):
     job.resources.attempt = 2
     rows = []
 
     def dies(cell, attempt):
-        die_of(signal.SIGSEGV if cell.seed == 2 else signal.SIGKILL)
+        die_of({1: signal.SIGKILL, 2: signal.SIGSEGV, 3: signal.SIGHUP}[cell.seed])
 
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit):  # for the third: a signal that says nothing of the cell
         run_cells(job, CELLS, dies, lambda *lost: rows.append(lost))
-    assert rows == [(CELLS[1], "error", "its process was ended by SIGSEGV")]
+    killed = "its process was ended by SIGKILL; the likely cause is that memory ran out"
+    assert rows == [
+        (CELLS[0], "oom", killed),
+        (CELLS[1], "error", "its process was ended by SIGSEGV"),
+    ]
+
+
+def test_a_kill_after_a_request_to_end_is_no_row(job):
+    job.resources.attempt = 2
+
+    def is_asked_and_killed(cell, attempt):
+        os.kill(os.getppid(), signal.SIGTERM)
+        while not attempt.interrupt.requested:
+            time.sleep(0.01)
+        die_of(signal.SIGKILL)
+
+    with pytest.raises(SystemExit) as ended:
+        run_cells(job, CELLS, is_asked_and_killed, no_row)
+    assert ended.value.code == workflow.INTERRUPTED
 
 
 def test_an_error_of_one_cell_fails_the_job_after_the_others(job):

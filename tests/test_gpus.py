@@ -116,7 +116,9 @@ def test_devices_of_the_machine_or_those_that_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(gpus, "_DEVICE_FILES", tmp_path)
     assert gpus.visible_devices({}) == ["0", "1", "10"]
     assert gpus.visible_devices({gpus.VISIBLE: "2, GPU-aa/1"}) == ["2", "GPU-aa/1"]
-    assert gpus.visible_devices({gpus.VISIBLE: ""}) == []
+    for nothing in ("", "-1", "NoDevFiles"):
+        assert gpus.visible_devices({gpus.VISIBLE: nothing}) == []
+    assert gpus.visible_devices({gpus.VISIBLE: "1,-1,2"}) == ["1"]
     monkeypatch.delenv(gpus.VISIBLE, raising=False)
     monkeypatch.setenv(gpus.SLOTS_VARIABLE, "of an outer run")
     gpus.export_slots(2)

@@ -179,6 +179,18 @@ def test_taking_back_a_cell_keeps_what_ended_well_in_its_journal(folder):
     assert journal.load(good.provenance).runs == []
 
 
+def test_a_cell_without_an_alpha_that_is_wanted_is_outdated(folder):
+    cell = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    good, _ = write_cell_run(folder, cell)
+    write_runs([good], folder / cell.run)
+    backup = folder / ".snakemake/backups" / cell.run
+    write_text("an older one", backup)
+    found = repeats(folder, "outdated", models=["ft_transformer"])
+    assert found[str(cell.run)].reason.endswith("has not been trained")
+    take_back(found[str(cell.run)], folder)
+    assert not (folder / cell.run).exists() and not backup.exists()
+
+
 def test_what_was_taken_back_has_not_failed(folder):
     cell = Cell("demo-wine", 42, "xgboost", "tuned", 1)
     write_text("10:00:00 INFO begins\n10:00:01 INFO done\n", folder / cell.stages[-1].log)

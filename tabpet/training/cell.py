@@ -202,6 +202,8 @@ def _train(
     logger.info(
         "seed %d gives the streams %s (order, dropout: anew each epoch)", cell.seed, streams
     )
+    # Which GPU the job was given, and could not use, is no matter of the result.
+    used = row if device.type != "cpu" else replace(row, device="cpu")
     job = Job(
         build=partial(
             build_model,
@@ -222,7 +224,7 @@ def _train(
         progress=watch.progress,
         measure_ranks=cell.ranks,
         interrupt=watch.interrupt,
-        checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, row)),
+        checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, used)),
     )
     # On a GPU it is the device's memory that counts, and torch knows how much that is.
     megabytes = watch.memory_mb if device.type == "cpu" else None

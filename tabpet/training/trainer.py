@@ -158,7 +158,7 @@ class Trainer:
             self._close_epoch(losses)
             self.job.progress(self._snapshot(time.monotonic() - started, later))
             ended = not len(self.active) or self.epoch == last
-            self._save(at_once=ended and self.checkpoint.is_periodic)
+            self._save(at_once=ended and (self.checkpoint.is_periodic or later > 0))
         for member in self.active:
             self.members[member].epochs = self.epoch
         return self._finish()

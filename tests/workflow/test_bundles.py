@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tabpet.runs import read_runs
+from tests.workflow.conftest import ROOT
 from tests.workflow.test_training_rules import CONFIG
 from tests.workflow.test_tree_rules import start, wait_until
 
@@ -83,36 +86,72 @@ def training_process(workflow) -> int:
     return max(found)
 
 
-def test_after_a_failure_results_of_earlier_settings_do_not_pass_for_new_ones(workflow):
-    workflow.configure(**{**LONG, "training": {"max_epochs": 2}})
-    assert workflow.run(*SPEARMAN[:2]).code == 0
+DIES_AT_ITS_START = """
+import os, signal, sys
+if any("train_transformer.py" in part or "tune_trees.py" in part for part in sys.orig_argv):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_after_a_failure_results_of_earlier_settings_do_not_pass_for_new_ones(
+    workflow, monkeypatch
+):
+    trees = {"learners": ["xgboost"], "trees": {"trials": 1, "rounds": 5}}
+    before = {**CONFIG, **trees, "controls": [], "seeds": [1, 2], "training": {"max_epochs": 2}}
+    tuned = f"{FOLDER}/xgboost/tuned/seed1.parquet"
+    workflow.configure(**before)
+    first = workflow.run(*SPEARMAN[:2], tuned)
+    assert first.code == 0, first.text
+    (workflow.folder / "sitecustomize.py").write_text(DIES_AT_ITS_START)
+    # The second with a job per seed.
+    other = {"training": {"max_epochs": 3}, "trees": {"trials": 2, "rounds": 5}}
+    more = {"alphas": [1, 5]}, {**other, "bundle_minutes": 0}
+    for changed, targets in zip(more, (SPEARMAN[:2], [*SPEARMAN[:2], tuned]), strict=True):
+        workflow.configure(**{**before, **changed})
+        with monkeypatch.context() as patch:
+            patch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{workflow.folder}")
+            failed = workflow.run(*targets, "--retries", "0")
+        assert failed.code != 0, failed.text
+        assert not any((workflow.folder / path).exists() for path in targets)
+        again = workflow.run(*targets)
+        assert again.code == 0, again.text
+        rows = read_runs(workflow.folder / SPEARMAN[1])
+        if "alphas" in changed:
+            assert rows["alpha"].tolist() == [0, 1, 5] and set(rows["epochs"]) == {2}
+        else:
+            assert rows["alpha"].tolist() == [0, 1] and set(rows["epochs"]) == {3}
+
+
+NOTES_ITS_TRIES = """
+import os, pathlib
+if tries := os.environ.get("TABPET_RETRIES"):
+    pathlib.Path("tries.txt").write_text(tries)
+"""
+
+
+@pytest.mark.parametrize(("profile", "tries"), [("slurm", "2"), ("local", "1")])
+def test_the_tries_are_those_of_the_chosen_profile(workflow, monkeypatch, profile, tries):
+    workflow.configure(datasets=["demo-wine"])
+    (workflow.folder / "sitecustomize.py").write_text(NOTES_ITS_TRIES)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{workflow.folder}")
+    # The profile of every call is loaded too, and wins where both say something.
+    chosen = ("--profile", str(ROOT / "profiles" / profile), "--executor", "local")
+    outcome = workflow.run("results/data/demo-wine/card.json", *chosen)
+    assert outcome.code == 0, outcome.text
+    assert (workflow.folder / "tries.txt").read_text() == tries
+
+
+def test_a_killed_cell_is_tried_again_and_the_files_of_its_siblings_stay(workflow):
     workflow.configure(**LONG)
-    with start(workflow, *SPEARMAN[:2], "--retries", "0") as process:
-        wait_until(lambda: has_begun(log_of(workflow, 1)))
+    with start(workflow, *SPEARMAN[:2], "--retries", "1") as process:
+        wait_until(lambda: has_begun(log_of(workflow, 2)))
+        kept = inodes(workflow, SPEARMAN[:1])
         os.kill(training_process(workflow), signal.SIGKILL)
         process.wait(timeout=240)
-    assert process.returncode != 0
-    assert not (workflow.folder / SPEARMAN[0]).exists()
-    second = workflow.run(*SPEARMAN[:2])
-    assert second.code == 0, second.text
-    for path in SPEARMAN[:2]:
-        assert set(read_runs(workflow.folder / path)["epochs"]) == {150}
-
-
-def test_a_killed_cell_leaves_the_files_of_its_siblings(workflow):
-    workflow.configure(**LONG)
-    with start(workflow, *SPEARMAN[:2], "--retries", "0") as process:
-        wait_until(lambda: has_begun(log_of(workflow, 2)))
-        os.kill(training_process(workflow), signal.SIGKILL)
-        process.wait(timeout=120)
     text = (workflow.folder / "out.txt").read_text()
-    assert process.returncode != 0
+    assert process.returncode == 0, text
     assert "its process was ended by SIGKILL" in text, text
-    assert not (workflow.folder / SPEARMAN[1]).exists()
-    [kept] = inodes(workflow, SPEARMAN[:1])
-    second = workflow.run(*SPEARMAN[:2])
-    assert second.code == 0, second.text
-    assert inodes(workflow, SPEARMAN[:1]) == [kept]
+    assert inodes(workflow, SPEARMAN[:1]) == kept
     assert set(read_runs(workflow.folder / SPEARMAN[1])["epochs"]) == {150}
 
 
@@ -128,12 +167,12 @@ def test_a_job_that_is_asked_to_end_saves_its_state_and_the_next_try_goes_on(wor
     assert not (workflow.folder / SPEARMAN[0]).exists()
     log_of(workflow, 1).unlink()
 
-    with start(workflow, SPEARMAN[0]) as process:
+    with start(workflow, SPEARMAN[0], "--retries", "1") as process:
         wait_until(lambda: has_begun(log_of(workflow, 1)))
         os.kill(training_process(workflow), signal.SIGTERM)
         saved = workflow.folder / "results/journals/demo-wine/split42/ft_transformer/spearman"
         wait_until(lambda: list(saved.glob("*.pt")) or process.poll() is not None)
-        # The profile has one try more, which goes on from there.
+        # The next try goes on from there.
         process.wait(timeout=240)
     text = (workflow.folder / "out.txt").read_text()
     assert process.returncode == 0, text
