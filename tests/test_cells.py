@@ -84,7 +84,7 @@ def test_a_crash_or_a_kill_in_the_last_try_is_a_row(job):
     rows = []
 
     def dies(cell, attempt):
-        die_of({1: signal.SIGKILL, 2: signal.SIGSEGV, 3: signal.SIGHUP}[cell.seed])
+        die_of({1: signal.SIGKILL, 2: signal.SIGSEGV, 3: signal.SIGUSR1}[cell.seed])
 
     with pytest.raises(SystemExit):  # for the third: a signal that says nothing of the cell
         run_cells(job, CELLS, dies, lambda *lost: rows.append(lost))
