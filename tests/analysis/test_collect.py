@@ -198,7 +198,7 @@ def test_removed_alphas_are_not_collected_and_added_ones_are_said_to_be_missing(
 
 # A time limit decides no result that was reached before it, and a row that it cut says so; saving
 # the state of training changes nothing.
-NO_RESULT = {"max_seconds", "checkpoint", "checkpoint_seconds"}
+NO_RESULT = {"max_seconds", "checkpoint", "checkpoint_seconds", "device", "jobs_per_gpu"}
 
 
 def other_value(section: type, name: str):
@@ -212,6 +212,7 @@ def other_value(section: type, name: str):
         "attention_dropout": 0.3,
         "ffn_dropout": 0.3,
         "residual_dropout": 0.3,
+        "device": "cpu",
     }
     if name in choices:
         return choices[name]
