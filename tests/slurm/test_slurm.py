@@ -165,11 +165,15 @@ def test_a_disturbed_run_is_complete_and_repeats_nothing(tmp_path_factory, clust
     # Logs of failed jobs stay, those of others go.
     [log] = (run.folder / "results/logs/slurm").rglob(f"*{killed['id']}*")
     assert log.stat().st_size > 0
-    check_extension(run, written(run.runs()))
+    if os.environ["TABPET_SLURM"] == "all":
+        check_extension(run, written(run.runs()))
 
 
 def check_extension(run: Run, finished: dict[Path, int]) -> None:
-    """Datasets more run alone; what is over its memory or time ends as rows after its tries."""
+    """Datasets more run alone; what is over its memory or time ends as rows after its tries.
+
+    Takes minutes more: `TABPET_SLURM=all make test-slurm`.
+    """
     # With a row in every batch, an epoch takes minutes.
     (run.folder / "slow.csv").write_text(
         "name,source,target,task,n_rows,n_features,batch_size,options\n"
