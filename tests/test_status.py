@@ -7,6 +7,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tabpet import status
 from tabpet.catalog import read_catalogs
 from tabpet.cli import app
 from tabpet.files import write_text
@@ -83,7 +84,8 @@ def test_a_job_without_a_word_for_long_is_not_called_running(folder):
 def test_the_page_names_what_failed_its_log_and_the_time_left(folder, monkeypatch):
     (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG))
     command = ["status", "--configfile", str(folder / "mine.yaml"), "--directory", str(folder)]
-    said = CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+    monkeypatch.setattr(status.console, "width", 400)  # a long path is not broken
+    said = CliRunner().invoke(app, command)
     assert said.exit_code == 0, said.output
     assert "8 of 26 results are there, 1 running, 1 failed, 16 to do." in said.output
     assert "no memory" in said.output and "notears-seed2.log" in said.output
