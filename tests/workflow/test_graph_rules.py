@@ -1,13 +1,8 @@
 """Graphs and encodings through snakemake: files of the design, and what a change re-runs."""
 
 import json
-import re
-import subprocess
-import sys
 
 import pandas as pd
-
-from tests.workflow.conftest import ROOT
 
 
 def test_graphs_and_encodings_and_what_a_change_runs_again(workflow):
@@ -33,12 +28,6 @@ def test_graphs_and_encodings_and_what_a_change_runs_again(workflow):
     # All that take a moment are made, those in the config are tabulated.
     assert len(list((results / "figures/graphs").rglob("*.svg"))) == 6
     assert len(pd.read_csv(results / "tables/graphs.csv")) == 4
-
-    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
-    shown = subprocess.run(
-        [sys.executable, "-c", example[1]], cwd=workflow.folder, capture_output=True, text=True
-    )
-    assert "flavanoids" in shown.stdout, shown.stderr
 
     assert "Nothing to be done" in workflow.run("--dry-run").text
 
