@@ -126,8 +126,8 @@ def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) ->
     waiting = total - done - len(found.running) - len(found.silent) - len(found.failed)
     parts.append(
         Text(
-            f"{done:,} of {total:,} results are there, {len(found.running)} running, "
-            f"{len(found.failed)} failed, {waiting} to do."
+            f"{done:,} of {total:,} results are there, {len(found.running):,} running, "
+            f"{len(found.failed):,} failed, {waiting:,} to do."
         )
     )
     if left := _time_left(settings, rows, found, folder):

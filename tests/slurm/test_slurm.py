@@ -55,26 +55,27 @@ SCORES = "results/scores.parquet"
 PATIENCE = 400
 
 
-# What is over its limits, on CPU nodes: with a row in every batch, an epoch takes minutes.
+# Over its time: with a row in every batch, an epoch takes minutes.
 SLOW_TABLE = """name,source,target,task,n_rows,n_features,batch_size,options
 slow,synthetic,y,regression,12000,12,1,d=12;k=4;n=12000;seed=1
 """
-OVER_ITS_LIMITS = {
-    "catalogs": ["datasets.csv", "slow.csv"],
-    "datasets": ["demo-groups", "slow"],
+SLOW = {
+    "catalogs": ["slow.csv"],
+    "datasets": ["slow"],
     "seeds": [1],
     "controls": [],
     "learners": [],
     "references": [],
-    "bundle_minutes": 1,
+    "bundle_minutes": 0,
 }
 # Slurm looks at limits twice a minute and warns up to as much early: half a minute after the start,
-# when the job has begun to train.
-TOO_LITTLE = (
-    *("train_transformer:mem_mb=10", "train_transformer_seed:runtime=2"),
+# when the job has begun to train. What is given here takes the place of all in the profile: without
+# a GPU and its partition the job goes to a CPU node.
+TOO_SHORT = (
+    *("train_transformer_seed:runtime=2", "train_transformer_seed:gpu=0"),
     "train_transformer_seed:slurm_extra='--signal=USR1@60'",
-    *("train_transformer:gpu=0", "train_transformer_seed:gpu=0"),
 )
+TOO_SMALL = ("train_transformer:mem_mb=10", "train_transformer:slurm_partition=gpu")
 
 
 @pytest.fixture(scope="module")
@@ -177,16 +178,16 @@ class Watch:
 def test_a_run_on_slurm(tmp_path_factory, cluster):
     """One test, because all share a cluster and much of the time is spent waiting."""
     watch = Watch(cluster)
-    limited = Run(tmp_path_factory.mktemp("limited"), cluster, **OVER_ITS_LIMITS)
-    (limited.folder / "slow.csv").write_text(SLOW_TABLE)
-    beside = limited.start(SCORES, "--retries", "1", "--set-resources", *TOO_LITTLE)
+    slow = Run(tmp_path_factory.mktemp("slow"), cluster, **SLOW)
+    (slow.folder / "slow.csv").write_text(SLOW_TABLE)
+    beside = slow.start(SCORES, "--retries", "1", "--set-resources", *TOO_SHORT)
     run = Run(tmp_path_factory.mktemp("run"), cluster)
     finished, killed = disturb(run, watch)
     text = watch.to_the_end(run, run.start())
     check_that_it_is_whole(run, watch, finished, killed, text)
-    check_a_dataset_more(run, watch)
-    watch.to_the_end(limited, beside)
-    check_rows_of_what_is_over_its_limits(limited)
+    check_a_dataset_more_that_is_over_its_memory(run, watch)
+    watch.to_the_end(slow, beside)
+    check_rows_of_what_is_over_its_time(slow)
 
 
 def disturb(run: Run, watch: Watch) -> tuple[dict[Path, int], str]:
@@ -227,25 +228,52 @@ def check_that_it_is_whole(
     assert log.stat().st_size > 0
 
 
-def check_a_dataset_more(run: Run, watch: Watch) -> None:
-    """It runs alone, and what was there stays."""
+def check_a_dataset_more_that_is_over_its_memory(run: Run, watch: Watch) -> None:
+    """It runs alone and ends, after its tries, as rows that say so; what was there stays."""
     before, jobs = run.written(), set(watch.jobs)
-    run.configure(datasets=["demo-wine", "demo-diabetes"], controls=[])
-    watch.to_the_end(run, run.start(SCORES))
-    added = [watch.jobs[one] for one in watch.jobs.keys() - jobs]
-    assert any("demo-diabetes" in comment for comment in added)
-    assert not [comment for comment in added if "demo-wine" in comment]
+    added = {"datasets": ["demo-wine", "demo-diabetes"], "learners": [], "references": []}
+    run.configure(**added, controls=[])
+    text = watch.to_the_end(run, run.start(SCORES, "--retries", "1", "--set-resources", *TOO_SMALL))
+    assert text.count("Trying to restart job") == 1
+    new = [comment for job, comment in watch.jobs.items() if job not in jobs]
+    new = [comment for comment in new if "_slow_" not in comment]  # of the run beside this one
+    assert new and all("demo-diabetes" in comment for comment in new)
     assert before.items() <= run.written().items()
-    assert set(run.scores["status"]) == {"ok"} and len(run.scores) == 2 * (2 * 2 + 2 + 2)
+    statuses = run.scores.groupby("dataset")["status"].agg(list)
+    assert statuses["demo-wine"] == ["ok"] * 4 and statuses["demo-diabetes"] == ["oom"] * 4
 
 
-def check_rows_of_what_is_over_its_limits(run: Run) -> None:
-    """After its tries it is a row that says so."""
-    assert run.text.count("Trying to restart job") == 2
-    scores = run.scores.set_index("dataset")
-    assert set(scores.loc["demo-groups", "status"]) == {"oom"}
-    assert set(scores.loc["slow", "status"]) == {"timeout"}
-    assert scores.loc["slow", "reason"].str.contains("2 min that the job had asked for").all()
+def check_rows_of_what_is_over_its_time(run: Run) -> None:
+    """After its tries it is rows that say so; the second went on where the first ended."""
+    assert run.text.count("Trying to restart job") == 1
+    assert set(run.scores["status"]) == {"timeout"} and len(run.scores) == 2
+    assert run.scores["reason"].str.contains("2 min that the job had asked for").all()
     name = "train_transformer/slow-split42-ft_transformer-spearman-seed1.log"
     log = (run.folder / "results/logs" / name).read_text()
-    assert "steps, from the last checkpoint" in log  # the second try went on where the first ended
+    assert "steps, from the last checkpoint" in log
+
+
+STARTS_A_CLUSTER = """
+import sys, time
+from pathlib import Path
+from tests.slurm.cluster import Cluster
+with Cluster(Path(sys.argv[1])) as cluster:
+    print(*(daemon.pid for daemon in cluster.daemons.values()), flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_cluster_ends_with_its_process_even_if_that_is_killed():
+    folder = Path(tempfile.mkdtemp(prefix="tabpet-slurm-"))
+    command = [sys.executable, "-c", STARTS_A_CLUSTER, str(folder)]
+    try:
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            daemons = [Path("/proc", pid) for pid in process.stdout.readline().split()]
+            process.kill()
+        deadline = time.monotonic() + 20
+        while left := [place for place in daemons if place.exists()]:
+            assert time.monotonic() < deadline, left
+            time.sleep(0.1)
+        assert len(daemons) == 5
+    finally:
+        shutil.rmtree(folder)
