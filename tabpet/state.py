@@ -212,8 +212,8 @@ def ended_badly(
             if made != wanted:
                 return "outdated", f"made with other settings: {describe_differences(made, wanted)}"
         alphas = {None} if cell.graph is None else {*member_alphas(cell.encoding, settings.alphas)}
-        for alpha in alphas - {run["alpha"] for run in runs}:
-            return "outdated", f"alpha {alpha:g} has not been trained"
+        if lacking := sorted(map(str, alphas - {run["alpha"] for run in runs})):
+            return "outdated", f"alpha {lacking[0]} has not been trained"
         bad = [run for run in runs if run["alpha"] in alphas and run["status"] != "ok"]
         return (bad[0]["status"], bad[0]["reason"]) if bad else None
 

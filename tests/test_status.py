@@ -81,7 +81,7 @@ def test_results_are_counted_by_dataset_and_stage(folder):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"alphas": [1, 5]}, "alpha 5 has not been trained"),
+        ({"alphas": [1, 5]}, "alpha 5.0 has not been trained"),
         ({"training": {"max_epochs": 9}}, "other settings: training.max_epochs: 500, now 9"),
     ],
 )
