@@ -73,7 +73,7 @@ def read_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path = P
         if stage not in seen:
             seen.add(stage)
             _count(found, dataset, kind, stage, folder)
-    finished = []
+    finished: list[Cell] = []
     for cell in planned_cells(settings, names):
         there = _count(found, cell.dataset, _kind(cell), cell.stages[-1], folder)
         (finished if there else found.unfinished).append(cell)
