@@ -59,7 +59,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 def die_with_parent() -> None:
     """Run in a child before its program: the kernel ends it when its parent is gone."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_ports(number: int) -> list[int]:
