@@ -11,6 +11,7 @@ file may be left.
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -23,6 +24,7 @@ from collections import Counter
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import yaml
 
 from tabpet.runs import read_runs
@@ -67,10 +69,11 @@ def main() -> None:
         place = folder / f"round{rounds}"
         starts = disturbed(place, dice, kills, options.kills)
         compare(scores(place), expected)
-        half = [str(path) for path in place.rglob("*.tmp") if "journals" not in path.parts]
+        if half := half_files(place / "results"):
+            sys.exit(f"half files after round {rounds}: {', '.join(half)}")
         print(
             f"round {rounds}: {starts} starts, {kills.total()} kills so far {dict(kills)}, "
-            f"same scores, {len(half)} temporary files of killed jobs",
+            "same scores, no half file",
             flush=True,
         )
         shutil.rmtree(place)
@@ -162,6 +165,20 @@ def start(place: Path) -> subprocess.Popen:
 def scores(place: Path) -> pd.DataFrame:
     """All rows of a run without what a clock decides."""
     return read_runs(place / "results/scores.parquet").drop(columns="seconds")
+
+
+def half_files(results: Path) -> list[str]:
+    """Results that can't be read; what a killed job left under a temporary name is none."""
+    half = []
+    for path in results.rglob("*.[pj]*"):
+        try:
+            if path.suffix == ".parquet":
+                pq.read_table(path)
+            elif path.suffix == ".json":
+                json.loads(path.read_text())
+        except (OSError, ValueError) as error:  # pyarrow's errors of a file are among them
+            half.append(f"{path}: {error}")
+    return half
 
 
 def compare(found: pd.DataFrame, expected: pd.DataFrame) -> None:

@@ -1,5 +1,6 @@
 # Settings, catalog and targets: everything that more than one rule file needs.
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tabpet.plan import (
     member_alphas,
     planned_cells,
     run_settings,
+    shares_job,
 )
 from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
 from tabpet.resources import (
@@ -47,6 +49,9 @@ except TabpetError as error:
     raise WorkflowError(str(error)) from None
 
 export_environment(ROOT, settings)
+if not workflow.is_main_process:
+    # A scheduler's warning is for the script: a snakemake that ends by it calls its job failed.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 wildcard_constraints:
@@ -59,13 +64,7 @@ wildcard_constraints:
     seed=r"\d+",
 
 
-# Graphs that take a moment: tabpet's own, and those of other packages that the config names. Not one
-# from the card, which few tables have.
-INSTANT_GRAPHS = [
-    key
-    for key, graph in GRAPHS.entries.items()
-    if graph.shares_job and (key in GRAPHS.own or key in settings.graphs)
-]
+INSTANT_GRAPHS = [key for key in GRAPHS.entries if shares_job(key)]
 SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS)
 
 
@@ -177,17 +176,23 @@ def one_of(names):
 
 
 def trained_alphas(wildcards):
-    """The alphas of a job: those of the config, and what its run files have with these settings.
+    """The alphas of a job: those of the config, and what all of its cells have beside them.
 
-    So one that is taken out of the config is no reason to train, and one that is added is.
+    So one that is taken out of the config is no reason to train, neither again nor in a new cell, and
+    one that a cell lacks is.
     """
     dataset, model, encoding = wildcards.dataset, wildcards.model, wildcards.encoding
     made_with = settings_behind(dataset, model, encoding)
-    alphas = {*member_alphas(encoding, settings.alphas)}
-    for seed in [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds:
-        cell = Cell(dataset, int(wildcards.split), model, encoding, int(seed))
-        alphas |= recorded_alphas(cell.run, made_with)
-    return sorted(alphas)
+    wanted = {*member_alphas(encoding, settings.alphas)}
+    seeds = [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds
+    cells = [
+        Cell(dataset, int(wildcards.split), model, encoding, int(seed))
+        for seed in seeds
+    ]
+    common = set.intersection(
+        *(recorded_alphas(cell.run, made_with) or wanted for cell in cells)
+    )
+    return sorted(wanted | common)
 
 
 def remove_stale_runs(jobs):

@@ -12,15 +12,16 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
 from tabpet.files import remove_result
-from tabpet.interrupt import Interrupt
+from tabpet.interrupt import REQUESTS, Interrupt
 from tabpet.plan import Cell
 from tabpet.runs import Status, is_current, make_provenance
 from tabpet.workflow import INTERRUPTED, logged, retries_left, scheduled_minutes
@@ -35,6 +36,8 @@ class Attempt:
 
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+# Schedulers warn two minutes before the end: what can't be stopped in this time is ended.
+GRACE_SECONDS = 90.0
 # What a process does to itself and would do again; other signals came from outside. The kernel
 # sends SIGKILL where memory is short.
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
@@ -43,76 +46,107 @@ Work = Callable[[Cell, Attempt], None]
 Lost = Callable[[Cell, Status, str], None]
 
 
-def cells_to_do(
-    snakemake: Any, settings: Mapping[str, Mapping], alphas: Sequence[float | None] = (None,)
-) -> list[Cell]:
-    """The cells of a job whose files are not all there, or of other settings or inputs.
+@dataclass(frozen=True)
+class Bundle:
+    """The cells of a job, and what their files must be made with.
 
     Snakemake leaves finished files to the job (`update`), so that a cell that is added, taken back
-    or was interrupted is done alone. `settings` are those behind the results, by learner.
+    or was interrupted is done alone.
     """
-    return [
-        cell
-        for cell, paths in _files(snakemake).items()
-        if not all(path.is_file() for path in paths)
-        or not is_current(cell.run, make_provenance(settings[cell.model], cell.inputs), alphas)
-    ]
+
+    snakemake: Any
+    settings: Mapping[str, Mapping]  # behind the results, by learner
+    alphas: Sequence[float | None] = (None,)
+
+    def unfinished(self) -> list[Cell]:
+        """The cells whose files are not all there, or of other settings or inputs."""
+        return [cell for cell in self._files if not self.is_finished(cell)]
+
+    def is_finished(self, cell: Cell) -> bool:
+        """Whether all files of a cell are there, and of these settings and inputs."""
+        provenance = make_provenance(self.settings[cell.model], cell.inputs)
+        files = self._files[cell]
+        return all(path.is_file() for path in files) and is_current(
+            cell.run, provenance, self.alphas
+        )
+
+    def run(self, cells: Sequence[Cell], work: Work, lost: Lost) -> None:
+        """Do some cells, and end the process with an error if one is left to another try."""
+        logs = dict(zip(self._files, self.snakemake.log, strict=True))
+        for path in (path for cell in cells for path in self._files[cell]):
+            remove_result(path)
+        tries = retries_left(self.snakemake.resources.attempt)
+        minutes = scheduled_minutes(self.snakemake.resources.runtime)
+        attempt = Attempt(tries, Interrupt(minutes, last_try=not tries))
+        interrupt, unfinished = attempt.interrupt, False
+        with _forwarded_signals(interrupt) as children:
+            for cell in cells:
+                if interrupt.must_stop:
+                    sys.exit(INTERRUPTED)
+                if interrupt.time_is_over:
+                    lost(cell, "timeout", f"not begun: {interrupt.reason}")
+                    continue
+                do = partial(self._do, cell, logs[cell], work, attempt)
+                code = _run_apart(children, do, interrupt)
+                if code < 0:
+                    unfinished |= not _make_row(cell, -code, logs[cell], attempt, lost)
+                else:
+                    unfinished |= code > 0
+        if unfinished:
+            sys.exit(INTERRUPTED if interrupt.requested else 1)
+
+    @cached_property
+    def _files(self) -> dict[Cell, tuple[Path, ...]]:
+        """The files that the job makes for each of its cells."""
+        outputs = (one for _, one in self.snakemake.output.items())
+        groups = [[one] if isinstance(one, str) else list(one) for one in outputs]
+        cells = zip(*groups, strict=True)
+        return {Cell.parse(paths[0]): tuple(map(Path, paths)) for paths in cells}
+
+    def _do(self, cell: Cell, log: str, work: Work, attempt: Attempt) -> None:
+        """Do one cell, unless another process has done it while this one waited for it."""
+        with _alone(cell, attempt.interrupt):
+            if self.is_finished(cell):
+                return
+            with logged(self.snakemake.rule, cell.identity, log):
+                work(cell, attempt)
 
 
-def _files(snakemake: Any) -> dict[Cell, tuple[Path, ...]]:
-    """The files that a job makes for each of its cells."""
-    groups = [[one] if isinstance(one, str) else list(one) for _, one in snakemake.output.items()]
-    cells = zip(*groups, strict=True)
-    return {Cell.parse(paths[0]): tuple(map(Path, paths)) for paths in cells}
+def _make_row(cell: Cell, number: int, log: str, attempt: Attempt, lost: Lost) -> bool:
+    """Make a row of a cell whose process a signal ended, unless another try may mend it."""
+    interrupt = attempt.interrupt
+    reason = f"its process was ended by {signal.Signals(number).name}"
+    with Path(log).open("a", encoding="utf-8") as lines:
+        lines.write(f"{time.strftime('%H:%M:%S')} ERROR {reason}\n")
+    if attempt.retries_left:
+        return False
+    if number in _CRASHES:
+        lost(cell, "error", reason)
+    elif number == signal.SIGKILL and interrupt.time_is_over:
+        lost(cell, "timeout", f"{interrupt.reason}, and it did not stop when it was asked to")
+    elif number == signal.SIGKILL and not interrupt.requested:
+        lost(cell, "oom", f"{reason}; the likely cause is that memory ran out")
+    else:
+        return False
+    return True
 
 
-def run_cells(snakemake: Any, cells: Iterable[Cell], work: Work, lost: Lost) -> None:
-    """Do some cells of a job, and end the process with an error if one is left to another try."""
-    cells, files = list(cells), _files(snakemake)
-    logs = dict(zip(files, snakemake.log, strict=True))
-    for path in (path for cell in cells for path in files[cell]):
-        remove_result(path)
-    tries = retries_left(snakemake.resources.attempt)
-    minutes = scheduled_minutes(snakemake.resources.runtime)
-    attempt = Attempt(tries, Interrupt(minutes, last_try=not tries))
-    unfinished = False
-    with _forwarded_signals(attempt.interrupt) as children:
-        for cell in cells:
-            if attempt.interrupt.must_stop:
-                sys.exit(INTERRUPTED)
-            if attempt.interrupt.time_is_over:
-                lost(cell, "timeout", f"not begun: {attempt.interrupt.reason}")
-                continue
-            code = _run_apart(children, snakemake.rule, cell, logs[cell], work, attempt)
-            if code >= 0:
-                unfinished |= code > 0
-                continue
-            reason = f"its process was ended by {signal.Signals(-code).name}"
-            with Path(logs[cell]).open("a", encoding="utf-8") as log:
-                log.write(f"{time.strftime('%H:%M:%S')} ERROR {reason}\n")
-            if tries == 0 and -code in _CRASHES:
-                lost(cell, "error", reason)
-            elif tries == 0 and -code == signal.SIGKILL and not attempt.interrupt.requested:
-                lost(cell, "oom", f"{reason}; the likely cause is that memory ran out")
-            else:
-                unfinished = True
-    if unfinished:
-        sys.exit(INTERRUPTED if attempt.interrupt.requested else 1)
+def _run_apart(children: list[BaseProcess], do: Callable[[], None], interrupt: Interrupt) -> int:
+    """Do something in a fork; its exit code, or minus the signal that ended it.
 
-
-def _run_apart(
-    children: list[BaseProcess], rule: str, cell: Cell, log: str, work: Work, attempt: Attempt
-) -> int:
-    """Do one cell in a fork; its exit code, or minus the signal that ended it."""
-    child = multiprocessing.get_context("fork").Process(
-        target=_do, args=(rule, cell, log, work, attempt)
-    )
+    One that does not stop when it is asked to is ended, so that there is time left for its row.
+    """
+    child = multiprocessing.get_context("fork").Process(target=do)
     sys.stdout.flush()
     child.start()
     children.append(child)
     try:
-        if attempt.interrupt.requested:  # it came before there was anybody to pass it on to
+        if interrupt.requested:  # it came before there was anybody to pass it on to
             os.kill(child.pid, signal.SIGTERM)  # type: ignore[arg-type]
+        while child.is_alive() and not interrupt.requested:
+            child.join(_SECONDS_BETWEEN_LOOKS)
+        child.join(GRACE_SECONDS)
+        child.kill()
         child.join()
     finally:
         children.remove(child)
@@ -120,16 +154,11 @@ def _run_apart(
     return child.exitcode
 
 
-def _do(rule: str, cell: Cell, log: str, work: Work, attempt: Attempt) -> None:
-    with _alone(cell, attempt.interrupt), logged(rule, cell.identity, log):
-        work(cell, attempt)
-
-
 @contextlib.contextmanager
 def _alone(cell: Cell, interrupt: Interrupt) -> Iterator[None]:
     """Wait for another process that does this cell: a job may outlive a killed snakemake.
 
-    What it leaves in the journal is not done again. The lock ends with the process.
+    The lock ends with the process.
     """
     path = cell.journal.with_name(f".{cell.journal.name}.cell.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +182,7 @@ def _locked(file: IO[str]) -> bool:
 
 @contextlib.contextmanager
 def _forwarded_signals(interrupt: Interrupt) -> Iterator[list[BaseProcess]]:
-    """While this lasts, SIGTERM and Ctrl-C only ask: this process and the children in the list.
+    """While this lasts, some signals only ask: this process and the children in the list.
 
     A fork inherits this, with a list that is empty: to it the signal only asks.
     """
@@ -165,7 +194,7 @@ def _forwarded_signals(interrupt: Interrupt) -> Iterator[list[BaseProcess]]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child.pid, signal.SIGTERM)  # type: ignore[arg-type]
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, ask) for number in REQUESTS}
     try:
         yield children
     finally:

@@ -60,11 +60,6 @@ class Estimator(Entry):
     growth: str  # of its time, with n rows and d nodes
     from_card: bool = False  # read from the table's card, and not estimated from its values
 
-    @property
-    def shares_job(self) -> bool:
-        """Whether one job makes it with all others that take a moment and need no card."""
-        return self.cost == "instant" and not self.from_card
-
 
 @dataclass(frozen=True, kw_only=True)
 class Control(Entry):

@@ -14,8 +14,8 @@ from rich.table import Table
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.costs import START_SECONDS, cell_seconds, graph_seconds, small_tables
 from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
-from tabpet.plan import RULES, Cell, planned_cells
-from tabpet.registry import DEFAULT, GRAPHS, TUNED
+from tabpet.plan import RULES, Cell, planned_cells, shares_job
+from tabpet.registry import DEFAULT, TUNED
 from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS, training_megabytes
 from tabpet.settings import Settings
 from tabpet.state import finished_seconds
@@ -122,7 +122,7 @@ def plan_stages(
 ) -> list[StagePlan]:
     """The stages of a run in their order."""
     splits = len(rows) * len(settings.splits)
-    slow = [graph for graph in settings.graphs if not GRAPHS.find(graph).shares_job]
+    slow = [graph for graph in settings.graphs if not shares_job(graph)]
     instant = [graph for graph in settings.graphs if graph not in slow]
     slow_seconds = len(settings.splits) * sum(
         graph_seconds(settings, row, graph) for row in rows for graph in slow

@@ -1,14 +1,17 @@
-"""SIGTERM and Ctrl-C as a wish: what runs finishes its step, saves what it has, and stops.
+"""Signals as a wish: what runs finishes its step, saves what it has, and stops.
 
-A scheduler sends SIGTERM before it takes a job away: when another job is more important, or when
-the time that was asked for is nearly over. In the last case, and with no try left, going on later
-is not to be had: what there is by then is scored and labelled `timeout`.
+A scheduler asks before it takes a job away: by SIGTERM when another job is more important, by
+SIGUSR1 (`profiles/slurm`) when the time that was asked for is nearly over. In the last case, and
+with no try left, going on later is not to be had: what there is by then is scored and labelled
+`timeout`.
 """
 
+import signal
 import time
 from dataclasses import dataclass, field
 
-# Schedulers warn two minutes before the end (`--signal=TERM@120`), some a minute earlier still,
+REQUESTS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+# Schedulers warn two minutes before the end (`--signal=USR1@120`), some a minute earlier still,
 # and begin to count before this process does.
 _WARNED_BEFORE = 240.0
 

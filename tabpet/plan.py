@@ -109,7 +109,7 @@ class Cell:
             ),
             self._stage("prepare_split", self.inputs["split info"]),
         ]
-        if self.graph is not None and GRAPHS.find(self.graph).shares_job:
+        if self.graph is not None and shares_job(self.graph):
             encoded = self.inputs["encoding info"]
             stages.append(self._stage("estimate_instant_graphs", encoded))
         elif self.graph is not None:
@@ -141,6 +141,16 @@ class Cell:
     def _stage(self, rule: str, output: Path, *names: str) -> Stage:
         name = "-".join((self.dataset, f"split{self.split}", *names))
         return Stage(rule, output, Path(f"results/logs/{rule}/{name}.log"))
+
+
+def shares_job(graph: str) -> bool:
+    """Whether one job makes a graph with all others of tabpet's own that take a moment.
+
+    Not one of another package, whose coming or going would be a reason to make the others again,
+    nor one from the card, which few tables have.
+    """
+    entry = GRAPHS.own.get(graph)
+    return entry is not None and entry.cost == "instant" and not entry.from_card
 
 
 def member_alphas(encoding: str, alphas: Sequence[float]) -> tuple[float, ...]:

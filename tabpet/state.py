@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tabpet.plan import Cell, Stage, planned_cells
+from tabpet.catalog import CatalogRow
+from tabpet.plan import (
+    Cell,
+    Stage,
+    describe_differences,
+    member_alphas,
+    planned_cells,
+    run_settings,
+)
 from tabpet.registry import DEFAULT
 from tabpet.settings import Settings
 
@@ -177,32 +185,43 @@ def finished_seconds(
             yield cell, max(row["seconds"] or 0.0 for row in ended), str(ended[0]["device"])
 
 
-def ended_badly(paths: Iterable[Path], folder: Path = Path()) -> Iterator[tuple[Path, str, str]]:
-    """Path, status and reason of the run files that have a row which is not ok."""
+def ended_badly(
+    settings: Settings, rows: Iterable[CatalogRow], cells: Iterable[Cell], folder: Path = Path()
+) -> Iterator[tuple[Cell, str, str]]:
+    """Finished cells that are not well, with status and reason.
+
+    `outdated` are those of other settings and those without a wanted alpha.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def look(path: Path) -> tuple[str, str] | None:
+    catalog = {row.name: row for row in rows}
+
+    def look(cell: Cell) -> tuple[str, str] | None:
+        columns = ["alpha", "status", "reason", "provenance"]
         try:
-            # The footer says the least and the greatest status: nearly always both are ok.
-            file = pq.ParquetFile(folder / path)
-            place = file.schema_arrow.get_field_index("status")
-            statuses = file.metadata.row_group(0).column(place).statistics
-            if statuses is not None and statuses.min == statuses.max == "ok":
-                return None
-            rows = file.read(columns=["status", "reason"], use_threads=False).to_pylist()
+            # Much quicker than `read_table` for many small files.
+            runs = pq.ParquetFile(folder / cell.run).read(columns, use_threads=False).to_pylist()
         except (OSError, pa.ArrowInvalid) as error:
             return "error", f"can't be read: {error}"
-        bad = [row for row in rows if row["status"] != "ok"]
+        wanted = run_settings(settings, catalog[cell.dataset], cell.model, cell.encoding)
+        for text in {run["provenance"] for run in runs}:
+            made = json.loads(text)["settings"] if text else {}
+            if made != wanted:
+                return "outdated", f"made with other settings: {describe_differences(made, wanted)}"
+        alphas = {None} if cell.graph is None else {*member_alphas(cell.encoding, settings.alphas)}
+        if lacking := sorted(map(str, alphas - {run["alpha"] for run in runs})):
+            return "outdated", f"alpha {lacking[0]} has not been trained"
+        bad = [run for run in runs if run["alpha"] in alphas and run["status"] != "ok"]
         return (bad[0]["status"], bad[0]["reason"]) if bad else None
 
-    listed = list(paths)
+    listed = list(cells)
     with ThreadPoolExecutor(8) as pool:
-        for path, found in zip(listed, pool.map(look, listed), strict=True):
+        for cell, found in zip(listed, pool.map(look, listed), strict=True):
             if found:
-                yield path, *found
+                yield cell, *found
 
 
 def graph_statuses(

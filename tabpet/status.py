@@ -73,17 +73,20 @@ def read_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path = P
         if stage not in seen:
             seen.add(stage)
             _count(found, dataset, kind, stage, folder)
-    cells = {cell.run: cell for cell in planned_cells(settings, names)}
-    for cell in cells.values():
-        kind = {TUNED: "trees", DEFAULT: "references"}.get(cell.encoding, "transformers")
-        if not _count(found, cell.dataset, kind, cell.stages[-1], folder):
+    finished: list[Cell] = []
+    for cell in planned_cells(settings, names):
+        there = _count(found, cell.dataset, _kind(cell), cell.stages[-1], folder)
+        (finished if there else found.unfinished).append(cell)
+    found.ended_badly = list(ended_badly(settings, rows, finished, folder))
+    for cell, ended, _ in found.ended_badly:
+        if ended == "outdated":
+            found.done[cell.dataset][_kind(cell)] -= 1
             found.unfinished.append(cell)
-    finished = cells.keys() - {cell.run for cell in found.unfinished}
-    found.ended_badly = [
-        (cells[path], ended, reason)
-        for path, ended, reason in ended_badly(sorted(finished), folder)
-    ]
     return found
+
+
+def _kind(cell: Cell) -> str:
+    return {TUNED: "trees", DEFAULT: "references"}.get(cell.encoding, "transformers")
 
 
 def _input_stages(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str, Stage]]:
@@ -123,8 +126,8 @@ def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) ->
     waiting = total - done - len(found.running) - len(found.silent) - len(found.failed)
     parts.append(
         Text(
-            f"{done:,} of {total:,} results are there, {len(found.running)} running, "
-            f"{len(found.failed)} failed, {waiting} to do."
+            f"{done:,} of {total:,} results are there, {len(found.running):,} running, "
+            f"{len(found.failed):,} failed, {waiting:,} to do."
         )
     )
     if left := _time_left(settings, rows, found, folder):
@@ -197,7 +200,7 @@ def _failed_table(found: Status) -> Table:
 
 
 def _bad_table(found: Status) -> Table:
-    """Cells whose rows say that they did not end well; `tabpet retry` repeats them."""
+    """Cells that did not end well, or are of other settings; `tabpet retry` repeats them."""
     table = _list_table("ended as", "cells", "for example")
     for ended, cells in Counter(ended for _, ended, _ in found.ended_badly).items():
         cell, _, reason = next(one for one in found.ended_badly if one[1] == ended)

@@ -17,6 +17,7 @@ from tabpet.section import Section
 from tabpet.settings import FetchSettings, Settings
 
 VARIABLE, RETRIES_VARIABLE, SCHEDULED_VARIABLE = "TABPET_JOB", "TABPET_RETRIES", "TABPET_SCHEDULED"
+_GRAPH_MARGIN = 120.0  # seconds to begin and to end
 INTERRUPTED = 75  # exit code of a job that was asked to end, sysexits.h's "try again"
 
 
@@ -83,6 +84,15 @@ def retries_left(attempt: int) -> int:
 def scheduled_minutes(runtime: int) -> int | None:
     """The minutes after which a job is ended, if there is a scheduler that does so."""
     return runtime if os.environ.get(SCHEDULED_VARIABLE) else None
+
+
+def seconds_of_graph(runtime: int) -> float | None:
+    """The time limit of a graph: that of the config, and earlier than a scheduler ends the job."""
+    limit, minutes = exported_settings().graph_seconds, scheduled_minutes(runtime)
+    if minutes is None:
+        return limit
+    granted = max(60.0 * minutes - _GRAPH_MARGIN, 30.0 * minutes)
+    return granted if limit is None else min(limit, granted)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tabpet import workflow
-from tabpet.cells import cells_to_do, run_cells
+from tabpet import cells, workflow
+from tabpet.cells import Bundle
 from tabpet.errors import TabpetError
 from tabpet.interrupt import Interrupted
 from tabpet.plan import Cell
@@ -38,6 +38,10 @@ def job(tmp_path, monkeypatch):
         log=[f"{cell.seed}.log" for cell in CELLS],
         resources=SimpleNamespace(attempt=1, runtime=60),
     )
+
+
+def run_cells(job, cells, work, lost):
+    Bundle(job, {"linear": {}}).run(cells, work, lost)
 
 
 def do(cell, attempt):
@@ -84,7 +88,7 @@ def test_a_crash_or_a_kill_in_the_last_try_is_a_row(job):
     rows = []
 
     def dies(cell, attempt):
-        die_of({1: signal.SIGKILL, 2: signal.SIGSEGV, 3: signal.SIGUSR1}[cell.seed])
+        die_of({1: signal.SIGKILL, 2: signal.SIGSEGV, 3: signal.SIGUSR2}[cell.seed])
 
     with pytest.raises(SystemExit):  # for the third: a signal that says nothing of the cell
         run_cells(job, CELLS, dies, lambda *lost: rows.append(lost))
@@ -140,7 +144,7 @@ def interrupt_when_begun(number=signal.SIGTERM):
     threading.Thread(target=send).start()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_reaches_the_cell_and_ends_the_job(job, number):
     before = signal.getsignal(number)
     interrupt_when_begun(number)
@@ -163,26 +167,44 @@ def test_when_the_time_of_a_last_try_is_over_every_cell_has_its_rows(job, monkey
     assert rows == [(cell, "timeout", reason) for cell in CELLS[1:]]
 
 
+def test_a_cell_that_does_not_stop_in_time_is_ended_and_a_row(job, monkeypatch):
+    monkeypatch.setenv(workflow.SCHEDULED_VARIABLE, "1")
+    monkeypatch.setattr(cells, "GRACE_SECONDS", 0.2)
+    job.resources.attempt, job.resources.runtime = 2, 1
+    interrupt_when_begun()
+    rows = []
+
+    def hears_nothing(cell, attempt):
+        workflow.Path(f"{cell.seed}.began").touch()
+        time.sleep(60)
+
+    run_cells(job, CELLS[:1], hears_nothing, lambda *lost: rows.append(lost))
+    over = (
+        "the 1 min that the job had asked for were over, and it did not stop when it was asked to"
+    )
+    assert rows == [(CELLS[0], "timeout", over)]
+
+
 def test_only_what_is_missing_or_of_other_settings_is_done(job):
     settings = {"linear": {"balanced": True}}
-    assert cells_to_do(job, settings) == CELLS
+    assert Bundle(job, settings).unfinished() == CELLS
     for cell in CELLS[:2]:
         made = make_provenance(settings["linear"], cell.inputs)
         row = Run(**cell.identity, task="regression", val_score=1, test_score=1, provenance=made)
         write_runs([row], cell.run)
-    assert cells_to_do(job, settings) == CELLS[2:]
-    assert cells_to_do(job, {"linear": {"balanced": False}}) == CELLS
-    assert cells_to_do(job, settings, [0.0]) == CELLS  # rows of other alphas
+    assert Bundle(job, settings).unfinished() == CELLS[2:]
+    assert Bundle(job, {"linear": {"balanced": False}}).unfinished() == CELLS
+    assert Bundle(job, settings, [0.0]).unfinished() == CELLS  # rows of other alphas
     job.output.trials = [f"{cell.seed}.trials" for cell in CELLS]
     workflow.Path("2.trials").touch()
-    assert cells_to_do(job, settings) == [CELLS[0], CELLS[2]]
+    assert Bundle(job, settings).unfinished() == [CELLS[0], CELLS[2]]
     # Another content of an input is another result.
     split = CELLS[1].inputs["split"]
     split.parent.mkdir(parents=True)
     split.write_text("changed")
-    assert cells_to_do(job, settings) == CELLS
+    assert Bundle(job, settings).unfinished() == CELLS
     CELLS[1].run.write_text("half a file")
-    assert cells_to_do(job, settings) == CELLS
+    assert Bundle(job, settings).unfinished() == CELLS
 
 
 def test_a_cell_waits_for_another_process_that_does_it(job):
@@ -205,3 +227,22 @@ def test_a_cell_waits_for_another_process_that_does_it(job):
     for process in processes:
         process.join()
     assert order.read_text() == "begin end " * 3
+
+
+def test_a_cell_that_another_process_did_meanwhile_is_not_done_again(job):
+    """What outlived a killed snakemake has written its file when it is this one's turn."""
+    cell, made = CELLS[0], make_provenance({}, CELLS[0].inputs)
+
+    def slow(cell, attempt):
+        time.sleep(0.5)
+        assert not cell.run.is_file(), "done again"
+        row = Run(**cell.identity, task="regression", val_score=1, test_score=1, provenance=made)
+        write_runs([row], cell.run)
+
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=run_cells, args=(job, [cell], slow, no_row)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -11,8 +12,8 @@ from tabpet import status
 from tabpet.catalog import read_catalogs
 from tabpet.cli import app
 from tabpet.files import write_text
-from tabpet.plan import Cell, planned_cells
-from tabpet.runs import Run, write_runs
+from tabpet.plan import Cell, planned_cells, run_settings
+from tabpet.runs import Run, make_provenance, stored_runs, write_runs
 from tabpet.settings import Settings
 from tabpet.status import read_status
 from tests.workflow.conftest import ROOT
@@ -33,7 +34,11 @@ ROWS = [CATALOG[name] for name in CONFIG["datasets"]]
 
 def write_run(folder, cell, **more):
     ended = more or {"val_score": 0.5, "test_score": 0.5, "seconds": 5.0, "device": "cpu"}
-    write_runs([Run(**cell.identity, task="classification", **ended)], folder / cell.run)
+    made_with = run_settings(SETTINGS, CATALOG[cell.dataset], cell.model, cell.encoding)
+    shared = {"task": "classification", "provenance": make_provenance(made_with, {})}
+    alphas = (0.0, 1.0) if cell.graph else (None,)
+    runs = [Run(**cell.identity, **shared, **ended, alpha=alpha) for alpha in alphas]
+    write_runs(runs, folder / cell.run)
 
 
 @pytest.fixture
@@ -71,6 +76,34 @@ def test_results_are_counted_by_dataset_and_stage(folder):
     [(cell, ended, reason)] = found.ended_badly
     assert (cell.model, ended, reason) == ("xgboost", "oom", "8 GB used")
     assert len(found.unfinished) == 16 - 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"alphas": [1, 5]}, "alpha 5.0 has not been trained"),
+        ({"training": {"max_epochs": 9}}, "other settings: training.max_epochs: 500, now 9"),
+    ],
+)
+def test_what_lacks_an_alpha_or_has_other_settings_is_to_do(folder, changes, reason):
+    found = read_status(Settings.model_validate({**CONFIG, **changes}), ROWS, folder)
+    assert (found.done["demo-wine"]["transformers"], found.done["demo-wine"]["trees"]) == (0, 1)
+    outdated = [(cell, why) for cell, ended, why in found.ended_badly if ended == "outdated"]
+    assert [cell.encoding for cell, _ in outdated] == ["spearman", "spearman"]
+    assert all(reason in why for _, why in outdated)
+    assert len(found.unfinished) == 16 - 1
+
+
+def test_an_alpha_that_is_no_longer_wanted_is_no_matter(folder):
+    cell = Cell("demo-wine", 42, "ft_transformer", "spearman", 1)
+    write_run(folder, cell, status="error", reason="diverged")
+    [run, other] = stored_runs(folder / cell.run)
+    write_runs([replace(run, alpha=9.0)], folder / cell.run)
+    assert len(read_status(SETTINGS, ROWS, folder).ended_badly) == 2  # alphas 0 and 1 are missing
+    good = {"status": "ok", "reason": None, "val_score": 0.5, "test_score": 0.5}
+    wanted = [replace(one, **good) for one in (run, other)]
+    write_runs([*wanted, replace(run, alpha=9.0)], folder / cell.run)
+    assert len(read_status(SETTINGS, ROWS, folder).ended_badly) == 1
 
 
 def test_a_job_without_a_word_for_long_is_not_called_running(folder):

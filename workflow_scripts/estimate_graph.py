@@ -10,7 +10,7 @@ from pathlib import Path
 from tabpet.data.prepare import Split
 from tabpet.encodings.jobs import write_graph
 from tabpet.settings import NodeSettings
-from tabpet.workflow import exported_settings, retries_left, run_job
+from tabpet.workflow import retries_left, run_job, seconds_of_graph
 
 with run_job(snakemake):
     write_graph(
@@ -20,7 +20,7 @@ with run_job(snakemake):
         NodeSettings.model_validate(snakemake.params.nodes),
         Path(snakemake.output.edges),
         Path(snakemake.output.info),
-        seconds=exported_settings().graph_seconds,
+        seconds=seconds_of_graph(snakemake.resources.runtime),
         retries_left=retries_left(snakemake.resources.attempt),
         card=Path(snakemake.input.card) if snakemake.input.card else None,
     )

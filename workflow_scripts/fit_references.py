@@ -3,13 +3,14 @@
 Reads: the prepared split. Writes: a run per reference and seed as Parquet.
 """
 
-from tabpet.cells import cells_to_do, run_cells
+from tabpet.cells import Bundle
 from tabpet.gpus import gpu_slot
 
 settings = snakemake.params.settings
-if cells := cells_to_do(snakemake, settings):
+bundle = Bundle(snakemake, settings)
+if cells := bundle.unfinished():
     with gpu_slot(wanted=bool(snakemake.resources.get("gpu"))):
         from tabpet.trees.jobs import TreeJob  # heavy: only where there is something to do
 
         job = TreeJob(settings, snakemake.threads)
-        run_cells(snakemake, cells, job.fit, job.lose)
+        bundle.run(cells, job.fit, job.lose)

@@ -7,12 +7,13 @@ wanted), all as Parquet; with an output `ranks`, the effective ranks of the kept
 The state of training is saved in the journal when the job is asked to end.
 """
 
-from tabpet.cells import cells_to_do, run_cells
+from tabpet.cells import Bundle
 from tabpet.gpus import gpu_slot
 from tabpet.workflow import exported_settings
 
 settings, alphas = snakemake.params.settings, tuple(snakemake.params.alphas)
-if cells := cells_to_do(snakemake, {snakemake.wildcards.model: settings}, alphas):
+bundle = Bundle(snakemake, {snakemake.wildcards.model: settings}, alphas)
+if cells := bundle.unfinished():
     with gpu_slot(wanted=bool(snakemake.resources.get("gpu"))):
         from tabpet.training.job import TrainingJob  # torch: only where there is something to do
 
@@ -24,4 +25,4 @@ if cells := cells_to_do(snakemake, {snakemake.wildcards.model: settings}, alphas
             snakemake.resources.mem_mb,
             ranks=snakemake.output.get("ranks") is not None,
         )
-        run_cells(snakemake, cells, job.train, job.lose)
+        bundle.run(cells, job.train, job.lose)

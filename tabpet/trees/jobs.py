@@ -54,6 +54,7 @@ class TreeJob:
             self.threads,
             provenance=self._provenance(cell),
             retries_left=attempt.retries_left,
+            interrupt=attempt.interrupt,
         )
         _write(run, cell)
 

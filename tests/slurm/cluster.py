@@ -1,17 +1,20 @@
 """A throw-away Slurm on this machine: two CPU nodes, and one with two pretended GPUs.
 
-Nothing outside its folder is touched: own munge key, own ports, own configuration. Every daemon
-runs in the foreground as a child of this process, and is stopped by its process id.
+Nothing outside its folder is touched: own munge key, free ports, own configuration. Every daemon
+runs in the foreground as a child of this process, is stopped by its process id, and ends with this
+process however that ends.
 """
 
+import ctypes
 import getpass
 import os
+import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 _NODES = {"cn1": "CPUs=2", "cn2": "CPUs=2", "gn1": "CPUs=4 Gres=gpu:fake:2"}
 _CONFIG = """
 ClusterName=toy
@@ -51,11 +54,28 @@ PartitionName=gpu Nodes=gn1 MaxTime=1-00:00:00 State=UP
 """
 
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent() -> None:
+    """Run in a child before its program: the kernel ends it when its parent is gone."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports that nobody listens on, all different."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
 class Cluster:
     """Started by `with`; `environment` is what its clients need."""
 
-    def __init__(self, folder: Path, port: int = 16917) -> None:
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.daemons: dict[str, subprocess.Popen] = {}
         self.environment = {
             **os.environ,
@@ -82,6 +102,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._cancel_jobs()
         for daemon in reversed(self.daemons.values()):
             daemon.terminate()
             try:
@@ -89,6 +110,14 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+
+    def _cancel_jobs(self) -> None:
+        """End what still runs: a job outlives the daemon of its node."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and (left := self.jobs("PD", "R", "CG")):
+            self.ask("scancel", "--signal=KILL", "--full", *(job["id"] for job in left))
+            self.ask("scancel", *(job["id"] for job in left))
+            time.sleep(0.5)
 
     def ask(self, *command: str) -> str:
         """What a client of the cluster prints."""
@@ -106,7 +135,12 @@ class Cluster:
     def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.out").open("w") as out:
             self.daemons[name] = subprocess.Popen(
-                command, env=self.environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL
+                command,
+                env=self.environment,
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                preexec_fn=die_with_parent,
             )
 
     def _wait(self, name: str, ready: Callable[[], object], seconds: float = 60) -> None:
@@ -133,11 +167,12 @@ class Cluster:
         # A GPU is what has a character device; nobody opens it.
         for number in (0, 1):
             (self.folder / f"gpu{number}").symlink_to("/dev/null")
-        text = _CONFIG.format(port=self.port, user=getpass.getuser(), folder=self.folder)
-        for place, (node, parts) in enumerate(_NODES.items(), start=1):
+        port, *ports = free_ports(1 + len(_NODES))
+        text = _CONFIG.format(port=port, user=getpass.getuser(), folder=self.folder)
+        for port, (node, parts) in zip(ports, _NODES.items(), strict=True):
             text += (
                 f"NodeName={node} NodeHostname=localhost NodeAddr=127.0.0.1 "
-                f"Port={self.port + place} {parts} RealMemory=16000 State=UNKNOWN\n"
+                f"Port={port} {parts} RealMemory=16000 State=UNKNOWN\n"
             )
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "gres.conf").write_text(

@@ -1,6 +1,7 @@
 """Plain references against the libraries' own estimators, and rows of what fails."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,11 @@ from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
 from xgboost import XGBClassifier
 
 from tabpet.data.prepare import Split
+from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.runs import read_runs, write_runs
 from tabpet.settings import TreeSettings
+from tabpet.trees import references
+from tabpet.trees.fitting import build_fitter
 from tabpet.trees.references import fit_reference
 from tests.trees.splits import QUICK, classes, codes_only, drop_class, numbers, prepare
 
@@ -107,3 +111,38 @@ def test_what_another_try_may_mend_is_raised_while_there_are_tries(monkeypatch):
     with pytest.raises(MemoryError):
         fit_reference(classes(), "linear", 1, QUICK, retries_left=1)
     assert fit_reference(classes(), "linear", 1, QUICK).status == "oom"
+
+
+class AsksToEnd:
+    """The fitter of a table, which is asked to end in its third round as by a signal."""
+
+    def __init__(self, interrupt, *arguments):
+        self.interrupt, self.fitter = interrupt, build_fitter(*arguments)
+
+    def fit(self, parameters, watch):
+        def asked(rounds, error):
+            self.interrupt.requested = rounds >= 3
+            return watch(rounds, error)
+
+        return self.fitter.fit(parameters, asked)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "catboost"])
+def test_a_reference_that_is_asked_to_end_does_so_within_its_round(monkeypatch, name):
+    for interrupt in (Interrupt(), Interrupt(minutes=1, last_try=True)):
+        fitter = partial(AsksToEnd, interrupt)
+        monkeypatch.setattr(references, "build_fitter", fitter)
+        if not interrupt.last_try:
+            with pytest.raises(Interrupted):
+                fit_reference(classes(), name, 1, QUICK, interrupt=interrupt)
+            continue
+        run = fit_reference(classes(), name, 1, QUICK, interrupt=interrupt)
+        assert (run.status, run.epochs) == ("timeout", 3)
+        assert run.reason == "the 1 min that the job had asked for were over, at round 3"
+        assert run.test_score is not None
+
+
+def test_a_reference_that_was_finished_before_it_looked_is_whole():
+    asked = Interrupt(requested=True)
+    run = fit_reference(classes(), "linear", 1, QUICK, interrupt=asked)
+    assert run == replace(fit_reference(classes(), "linear", 1, QUICK), seconds=run.seconds)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +28,11 @@ class Outcome:
 
 
 class Workflow:
-    """A working directory with a config of its own."""
+    """A working directory with a config of its own, and the sources that it is run with."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, sources: Path = ROOT, before: Sequence[str] = ()):
+        self.folder, self.sources = folder, sources
+        self.before = before  # a command that runs snakemake
 
     def configure(self, **settings) -> None:
         """Write the config; nothing is trained unless the test says so."""
@@ -40,7 +42,7 @@ class Workflow:
     def command(self, *arguments: str) -> list[str]:
         snakemake = Path(sys.executable).with_name("snakemake")
         return [
-            *(str(snakemake), "--snakefile", str(ROOT / "Snakefile")),
+            *(*self.before, str(snakemake), "--snakefile", str(self.sources / "Snakefile")),
             *("--directory", str(self.folder), "--cores", "2"),
             *arguments,
         ]

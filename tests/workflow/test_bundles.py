@@ -26,7 +26,7 @@ def inodes(workflow, paths) -> list[int]:
 
 def test_a_cell_that_is_added_or_taken_back_is_done_alone(workflow):
     bundled = {**CONFIG, "controls": [], "references": ["linear"]}
-    workflow.configure(**{**bundled, "seeds": [1, 2]})
+    workflow.configure(**{**bundled, "seeds": [1, 2], "alphas": [1, 5]})
     first = workflow.run(*SPEARMAN[:2], *LINEAR)
     assert first.code == 0, first.text
     assert first.jobs["train_transformer"] == first.jobs["fit_references"] == 1
@@ -36,7 +36,15 @@ def test_a_cell_that_is_added_or_taken_back_is_done_alone(workflow):
     added = workflow.run(*SPEARMAN)
     assert added.code == 0 and added.jobs == {"train_transformer": 1}, added.text
     assert inodes(workflow, [*SPEARMAN[:2], *LINEAR]) == before
-    assert set(read_runs(workflow.folder / SPEARMAN[2])["status"]) == {"ok"}
+    # Nor is an alpha trained in the new cell that only the old ones have, until it is wanted again.
+    new = read_runs(workflow.folder / SPEARMAN[2])
+    assert set(new["status"]) == {"ok"} and new["alpha"].tolist() == [0, 1]
+    assert "Nothing to be done" in workflow.run("--dry-run", *SPEARMAN).text
+    workflow.configure(**{**bundled, "seeds": [1, 2, 3], "alphas": [1, 5]})
+    wanted = workflow.run(*SPEARMAN)
+    assert wanted.code == 0 and wanted.jobs == {"train_transformer": 1}, wanted.text
+    assert inodes(workflow, [*SPEARMAN[:2], *LINEAR]) == before
+    assert read_runs(workflow.folder / SPEARMAN[2])["alpha"].tolist() == [0, 1, 5]
     assert "Nothing to be done" in workflow.run("--dry-run", *SPEARMAN).text
 
     # One reference more leaves the others; one seed less, or other bundles, are no reason to run.

@@ -71,6 +71,18 @@ def test_what_another_package_offers_reaches_tables_and_figures(tmp_path):
     assert "Nothing to be done" in workflow.run("--dry-run").text
 
 
+def test_a_graph_of_another_package_is_no_reason_to_make_others_again(tmp_path):
+    workflow = WithPackages(tmp_path)
+    install_guide(workflow.packages)
+    workflow.configure(datasets=["demo-wine"], graphs=["spearman"])
+    done = workflow.run("results/encodings/demo-wine/split42/spearman.parquet")
+    assert done.code == 0 and done.jobs["estimate_instant_graphs"] == 1, done.text
+    workflow.configure(datasets=["demo-wine"], graphs=["spearman", "kendall"])
+    added = workflow.run("--dry-run")
+    assert added.code == 0 and "estimate_instant_graphs" not in added.jobs, added.text
+    assert added.jobs["estimate_graph"] == added.jobs["encode_positions"] == 1
+
+
 def test_a_package_that_cannot_be_loaded_is_named(tmp_path):
     workflow = WithPackages(tmp_path)
     points = {"tabpet.graphs": {"kendall": "broken_extras:ESTIMATOR"}}

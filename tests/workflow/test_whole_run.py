@@ -1,22 +1,43 @@
 """The smallest run through every stage: from catalog rows to the page, and what it adds later."""
 
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tabpet.analysis.captions import figure_files
 from tabpet.analysis.names import table_files
 from tabpet.runs import SCHEMA, read_runs
-from tests.workflow.conftest import ROOT
+from tests.workflow.conftest import ROOT, Workflow
 
 SMOKE = yaml.safe_load((ROOT / "configs/smoke.yaml").read_text())
 ENCODINGS = 4  # two graphs and two controls
 
 
+@pytest.fixture
+def workflow(tmp_path) -> Workflow:
+    """With sources that nobody may write to, as one installation for a group has them."""
+    sources, folder = tmp_path / "sources", tmp_path / "run"
+    others = shutil.ignore_patterns(".*", "results", "tests")
+    shutil.copytree(ROOT, sources, ignore=others)
+    for path in (sources, *sources.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    folder.mkdir()
+    # Root may write anywhere, unless it gives that up.
+    modest = ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override"]
+    return Workflow(folder, sources, modest if os.geteuid() == 0 else [])
+
+
 def test_from_the_catalog_to_the_page(workflow):
+    tried = subprocess.run(
+        [*workflow.before, "touch", str(workflow.sources / "new")], capture_output=True
+    )
+    assert tried.returncode != 0, "the sources can be written to"
     workflow.configure(**SMOKE)
     first = workflow.run()
     assert first.code == 0, first.text
