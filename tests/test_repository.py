@@ -57,7 +57,7 @@ def test_one_version_number():
 def test_what_the_snakefile_imports_is_light():
     code = (
         "import sys, tabpet.catalog, tabpet.settings, tabpet.workflow; "
-        "import tabpet.analysis.captions, tabpet.analysis.names; "
+        "import tabpet.analysis.captions; "
         "heavy = {'torch', 'scipy', 'pandas', 'openml', 'sklearn', 'xgboost', 'optuna'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )

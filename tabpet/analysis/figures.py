@@ -24,17 +24,10 @@ from tabpet.analysis.formats import (
     percent,
 )
 from tabpet.analysis.matrix import draw_comparison_matrix
-from tabpet.analysis.names import (
-    GRAPHS,
-    MODELS,
-    NULL_CONTROLS,
-    TASKS,
-    TRANSFORMERS,
-    encoding_name,
-    method_name,
-)
+from tabpet.analysis.names import GRAPHS, MODELS, NULL_CONTROLS, TASKS, TRANSFORMERS
 from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
 from tabpet.analysis.results import GAINS, Results, present
+from tabpet.names import encoding_label, method_label
 from tabpet.stats import CriticalDifference, Ranks, critical_difference, rank_methods
 
 if TYPE_CHECKING:
@@ -117,7 +110,7 @@ def _paired_boxes(axes: "Axes", averages: pd.DataFrame, encodings: Sequence[str]
         plot.box(axes, chosen, place - 0.17, SHADES[2], MAIN, 0.28)
         plot.dots(axes, chosen, place - 0.17, 9, 0.1)
         plot.box(axes, oracle, place + 0.2, "none", WARM, 0.28)
-        labels.append(f"{encoding_name(encoding)}\nn = {len(chosen)}")
+        labels.append(f"{encoding_label(encoding)}\nn = {len(chosen)}")
     plot.named_lines(axes, labels)
 
 
@@ -258,7 +251,7 @@ def alpha_curves(results: Results) -> pd.DataFrame:
     main = results.settings.main_encoding
     curves = results.curves[results.curves["encoding"] == main]
     if curves.empty:
-        raise NothingToDraw(f"No transformer was trained with {encoding_name(main)} encodings.")
+        raise NothingToDraw(f"No transformer was trained with {encoding_label(main)} encodings.")
     grouped = curves.groupby(["dataset", "task", "model", "alpha"], sort=False)
     return grouped.agg(
         improvement=("improvement", "mean"),
@@ -372,7 +365,7 @@ def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
         for (name, right), text in zip(ends.items(), texts, strict=True):
             weight = "bold" if name == "mean" else "normal"
             plot.centred(axes, n_datasets + right, place, text, weight=weight, fontsize=8)
-    axes.set_yticks(range(n_methods), [method_name(str(method)) for method in table])
+    axes.set_yticks(range(n_methods), [method_label(str(method)) for method in table])
     names = [plot.shorten(results.short(dataset)) for dataset in table.index]
     axes.set_xticks(range(n_datasets), names, rotation=90)
     for name, right in ends.items():
@@ -404,7 +397,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     if difference is None:
         raise NothingToDraw("Fewer than two datasets have results of the same methods.")
     labels = {
-        method: f"{method_name(method)} ({narrow_interval(*interval, 2)})"
+        method: f"{method_label(method)} ({narrow_interval(*interval, 2)})"
         for method, interval in zip(difference.methods, difference.intervals, strict=True)
     }
     means = pd.Series(difference.mean_ranks, index=list(labels.values()))
@@ -443,7 +436,7 @@ def _distance_ruler(axes: "Axes", start: float, distance: float) -> None:
 def _difference_title(difference: CriticalDifference) -> str:
     left_out = ""
     if difference.sparse:
-        left_out = f"; without {', '.join(method_name(method) for method in difference.sparse)}"
+        left_out = f"; without {', '.join(method_label(method) for method in difference.sparse)}"
     tested = "" if np.isnan(difference.p) else f", Friedman {p_words(difference.p)}"
     return (
         f"Mean rank on {difference.datasets} datasets, best on the left{tested}{left_out}.\n"

@@ -10,89 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.formats import interval, number, p_value, percent, share, used, whole
-from tabpet.analysis.names import MODELS, TASKS, encoding_name
+from tabpet.analysis.names import MODELS, TASKS
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, show, spread, under
-from tabpet.names import EncodingName
+from tabpet.analysis.table import Panel, Table, declared, show, spread, under
+from tabpet.names import EncodingName, encoding_label
 from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
-SCOPES = (*TASKS, "all")
-HEADINGS = {**TASKS, "all": "All datasets"}
+SCOPES = {**TASKS, "all": "All datasets"}
 OVERALL = "overall"
-USED = ("datasets", "missing")
-VALIDATION = (
-    Column("mean", "By validation", "mean", percent),
-    Column("median", "By validation", "median", percent),
-    Column("positive_rate", "By validation", "> 0, %", share),
-    Column("p", "By validation", "p", p_value),
-)
-TEST = (
-    Column("oracle_mean", "Oracle", "mean", percent),
-    Column("oracle_positive_rate", "Oracle", "> 0, %", share),
-    Column("oracle_p", "Oracle", "p", p_value),
-)
-SIGNIFICANCE = (
-    Column(USED, "Improvement in %", "n", used),
-    Column("mean", "Improvement in %", "mean", percent),
-    Column(("mean_low", "mean_high"), "Improvement in %", "CI", interval),
-    Column("median", "Improvement in %", "median", percent),
-    Column("minimum", "Improvement in %", "min", percent),
-    Column("positive_rate", "Improvement in %", "> 0, %", share),
-    Column("p", "Wilcoxon", "p", p_value),
-    Column("p_holm", "Wilcoxon", "Holm", p_value),
-    Column("effect_size", "Wilcoxon", "r", number),
-    Column("shift", "Hodges-Lehmann", "shift", percent),
-    Column(("shift_low", "shift_high"), "Hodges-Lehmann", "CI", interval),
-    Column("bayes_worse", "Bayes", "worse", number),
-    Column("bayes_equal", "Bayes", "equal", number),
-    Column("bayes_better", "Bayes", "better", number),
-    *TEST,
-)
-GRAPH_METHODS = (
-    Column(USED, "", "n", used),
-    Column("mean", "", "mean", percent),
-    Column("median", "", "median", percent),
-    Column("oracle_mean", "", "oracle", percent),
-    Column("empty", "", "empty", whole),
-    Column("cut", "", "cut", whole),
-)
-GRAPH_TIMES = (
-    Column("graph_minutes", "Graph and encoding", "min", number),
-    Column("timed_datasets", "Graph and encoding", "n", whole),
-)
-LEARNABLE = (
-    Column(USED, "", "n", used),
-    Column("mean", "", "mean", percent),
-    Column("oracle_mean", "", "oracle mean", percent),
-    Column("median", "", "median", percent),
-    Column("minimum", "", "min", percent),
-    Column("positive_rate", "", "> 0, %", share),
-    Column("duels", "", "duels", whole),
-    Column("win_rate", "", "wins, %", share),
-)
-CONTROLS = (
-    Column(USED, "By validation", "n", used),
-    *VALIDATION,
-    *TEST,
-    Column("duels", "Tab-PET against it", "n", whole),
-    Column("pet_win_rate", "Tab-PET against it", "wins, %", share),
-    Column("pet_advantage", "Tab-PET against it", "points", percent),
-    Column("pet_p", "Tab-PET against it", "p", p_value),
-    Column("pet_p_holm", "Tab-PET against it", "Holm", p_value),
-    Column("oracle_pet_advantage", "Tab-PET against it", "oracle points", percent),
-)
-ORACLE = (
-    Column(USED, "", "n", used),
-    *VALIDATION,
-    Column("oracle_mean", "Oracle", "mean", percent),
-    Column("oracle_median", "Oracle", "median", percent),
-    Column("oracle_positive_rate", "Oracle", "> 0, %", share),
-    Column("oracle_p", "Oracle", "p", p_value),
-    Column("inflation", "Difference", "inflation", percent),
-    Column("same_alpha", "Difference", "same alpha, %", share),
-)
 
 Treatment = tuple[str, str]  # model and encoding
 # What a table adds to the improvements of a treatment in a scope.
@@ -116,15 +42,15 @@ def significance_table(results: Results) -> Table:
     data = pd.DataFrame(rows)
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
     labels = [MODELS.get(model, "Overall") for model in data["model"]]
-    panels = panels_by_scope(data.set_axis(labels), SIGNIFICANCE, "Model")
-    return Table.of("significance", results.settings, data, panels)
+    panels = panels_by_scope("significance", data.set_axis(labels), "Model")
+    return Table.of("significance", data, panels, **results.words)
 
 
-def panels_by_scope(frame: pd.DataFrame, columns: Iterable[Column], corner: str) -> list[Panel]:
+def panels_by_scope(table: str, frame: pd.DataFrame, corner: str) -> list[Panel]:
     """A panel per task and for both together; the index holds the labels of rows."""
     return [
-        Panel(show(these, columns, corner), HEADINGS[scope])
-        for scope in SCOPES
+        Panel(show(these, declared(table), corner), heading)
+        for scope, heading in SCOPES.items()
         if len(these := frame[frame["task"] == scope])
     ]
 
@@ -179,13 +105,11 @@ def graph_methods_table(results: Results) -> Table:
         }
 
     data = _rows(results, product(treatments, TASKS), states_and_time)
-    tasks = {
-        task: under(f"{heading}, improvement in %", GRAPH_METHODS)
-        for task, heading in TASKS.items()
-    }
-    tasks["regression"] += GRAPH_TIMES
+    gains = declared("graph_methods", "")
+    tasks = {task: under(f"{label}, improvement in %", gains) for task, label in TASKS.items()}
+    tasks["regression"] += declared("graph_methods", "Graph and encoding")
     shown = spread(_labelled(data), _labels(treatments), "task", tasks, "Model, graph")
-    return Table.of("graph_methods", results.settings, data, [Panel(shown)])
+    return Table.of("graph_methods", data, [Panel(shown)])
 
 
 def _graph_seconds(results: Results, method: str) -> pd.Series:
@@ -214,10 +138,10 @@ def learnable_table(results: Results) -> Table:
 
     order = product(models, TASKS, (main, trained))
     data = _rows(results, [((model, encoding), task) for model, task, encoding in order], duel)
-    tasks = {task: under(heading, LEARNABLE) for task, heading in TASKS.items()}
+    tasks = {task: under(heading, declared("learnable")) for task, heading in TASKS.items()}
     labels = _labels(product(models, (main, trained)))
     shown = spread(_labelled(data), labels, "task", tasks, "Encoding")
-    return Table.of("learnable", results.settings, data, [Panel(shown)])
+    return Table.of("learnable", data, [Panel(shown)])
 
 
 def controls_table(results: Results) -> Table:
@@ -242,8 +166,8 @@ def controls_table(results: Results) -> Table:
     columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = data.reindex(columns=[*data.columns.difference(columns, sort=False), *columns])
     data["pet_p_holm"] = holm(data["pet_p"])
-    panels = panels_by_scope(_labelled(data), CONTROLS, "Model, encoding")
-    return Table.of("controls", results.settings, data, panels)
+    panels = panels_by_scope("controls", _labelled(data), "Model, encoding")
+    return Table.of("controls", data, panels)
 
 
 def _duel(both: pd.DataFrame) -> dict[str, Any]:
@@ -282,8 +206,8 @@ def oracle_table(results: Results) -> Table:
         }
 
     data = _known_rows(results, treatments, inflation)
-    panels = panels_by_scope(_labelled(data), ORACLE, "Model, encoding")
-    return Table.of("oracle", results.settings, data, panels)
+    panels = panels_by_scope("oracle", _labelled(data), "Model, encoding")
+    return Table.of("oracle", data, panels)
 
 
 def no_main_encoding(results: Results) -> str:
@@ -331,7 +255,7 @@ def _oracle(gains: pd.DataFrame) -> dict[str, Any]:
 
 
 def _labels(treatments: Iterable[Treatment]) -> list[str]:
-    return [f"{MODELS[model]}, {encoding_name(encoding)}" for model, encoding in treatments]
+    return [f"{MODELS[model]}, {encoding_label(encoding)}" for model, encoding in treatments]
 
 
 def _labelled(data: pd.DataFrame) -> pd.DataFrame:

@@ -16,9 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES
 from tabpet.analysis.results import Results, present
-from tabpet.names import Method
+from tabpet.names import Method, encoding_label
 from tabpet.stats import (
     Comparison,
     ControlDecision,
@@ -113,7 +113,7 @@ def headline(results: Results) -> Headline:
         "headline.txt", count=count, p_words=p_words, percent=percent_words, probability=probability
     )
     text = template.render(
-        encoding=encoding_name(results.settings.main_encoding),
+        encoding=encoding_label(results.settings.main_encoding),
         effects=effects,
         confidence=f"{100 * (1 - results.settings.level):g} %",
         **_leads(effects),

@@ -7,20 +7,11 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis.detail import spread_datasets
-from tabpet.analysis.formats import score, whole
-from tabpet.analysis.names import (
-    METHODS,
-    METRICS,
-    MODELS,
-    TASKS,
-    TREES,
-    encoding_name,
-    method_name,
-    method_short,
-)
-from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, spread, under
-from tabpet.names import EncodingName, Method
+from tabpet.analysis.formats import whole
+from tabpet.analysis.names import METHODS, METRICS, MODELS, TASKS, TREES
+from tabpet.analysis.results import Results, present
+from tabpet.analysis.table import Column, Panel, Table, declared, spread, under
+from tabpet.names import EncodingName, Method, Variant, encoding_label, method_label
 
 REFERENCE = Path(__file__).parent / "reference"
 OUR_NAMES = {
@@ -33,17 +24,15 @@ OUR_NAMES = {
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
 ROUNDING = 5e-5  # half of the last digit that the paper prints
 VERDICTS = ("within", "better", "worse", "not run")
-SIGNS = {"within": "=", "better": "+", "worse": "−"}
-
-
-def _sign(verdict: str) -> str:
-    return SIGNS.get(verdict, "")
-
-
-HERE = Column("test", "", "here", score)
-PAPER = Column("paper", "", "paper", score)
-ORACLE = Column("oracle_test", "", "oracle", score)
-SIGN = Column("verdict", "", "", _sign)
+# Scores of this run without and with encodings, by what they are called beside the paper's.
+OURS: dict[Variant, dict[str, str]] = {
+    "": {"base_test": "test", "base_sd": "sd"},
+    "pet": {
+        "test": "test",
+        "test_sd": "sd",
+        **{name: name for name in ("improvement", "oracle_test", "oracle_improvement")},
+    },
+}
 
 
 @cache
@@ -68,8 +57,7 @@ def graph_minutes() -> pd.DataFrame:
 def paper_table(results: Results) -> Table:
     """Every published cell beside the one of this run, with a verdict."""
     published = _published_cells()
-    run = set(results.methods["dataset"])
-    if not run & set(published["dataset"]):
+    if published["dataset"].isin(results.methods["dataset"]).sum() == 0:
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
         return Table.empty("paper", reason)
     data = published.merge(_our_cells(results), on=["dataset", "cell"], how="left")
@@ -80,7 +68,7 @@ def paper_table(results: Results) -> Table:
     oracle = (data["oracle_test"] - data["paper"]) * sign
     data["oracle_verdict"] = np.where(oracle.notna(), _verdicts(oracle, data["spread"]), "")
     panels = (_verdict_panel(data), *(_cell_panel(results, data, task) for task in TASKS))
-    return Table.of("paper", results.settings, data, filter(None, panels))
+    return Table.of("paper", data.drop(columns="label"), filter(None, panels))
 
 
 def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
@@ -90,90 +78,90 @@ def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
 
 def _published_cells() -> pd.DataFrame:
     """The paper's main table, its graph estimators, and of the learnable ones what is new there."""
-    main = read_reference("main_results").rename(columns={"model": "cell"}).assign(table="main")
-    graphs = read_reference("graph_methods").assign(table="graph methods")
-    graphs["cell"] = f"{GRAPH_MODEL}/" + graphs["method"]
-    base = graphs.assign(mean=graphs["baseline_mean"], std=graphs["baseline_std"])
-    pet = graphs.assign(
-        mean=graphs["pet_mean"], std=graphs["pet_std"], cell=_with_encodings(graphs["cell"])
-    )
+    main, graphs = read_reference("main_results"), read_reference("graph_methods")
     # Its other two columns are Spearman's of the graph estimators.
     learnable = read_reference("learnable").query("variant == 'learnable'")
-    learned = f"{GRAPH_MODEL}/{EncodingName(PAPER_ENCODING, 'learnable')}"
-    learnable = learnable.assign(table="learnable", cell=str(Method(learned, "pet")))
-    blocks = [main, base.drop(columns="improvement_pct"), pet, learnable]
+    learned = str(EncodingName(PAPER_ENCODING, "learnable"))
+    blocks = [
+        main.assign(table="main", cell=main["model"], label=main["model"].map(method_label)),
+        _graph_cells(graphs.drop(columns="improvement_pct"), "baseline", "", "base"),
+        _graph_cells(graphs, "pet", "pet", "+PET"),
+        learnable.assign(
+            table="learnable",
+            cell=_cell_key(GRAPH_MODEL, learned, "pet"),
+            label=_cell_label(PAPER_ENCODING, "learnable"),
+        ),
+    ]
     names = {"mean": "paper", "std": "paper_sd", "improvement_pct": "paper_improvement"}
-    cells = pd.concat(blocks, ignore_index=True)[["abbr", "task", "table", "cell", *names]]
+    columns = ["abbr", "task", "table", "cell", *names, "label"]
+    cells = pd.concat(blocks, ignore_index=True)[columns]
     sheet = read_reference("datasets").set_index("abbr")["name"]
     cells.insert(0, "dataset", cells["abbr"].map(sheet))
     return cells.rename(columns=names)
 
 
-def _with_encodings(cells: pd.Series) -> list[str]:
-    return [str(Method(cell, "pet")) for cell in cells]
+def _graph_cells(graphs: pd.DataFrame, column: str, variant: Variant, kind: str) -> pd.DataFrame:
+    """One of the two columns of scores in the paper's table of graph estimators."""
+    return graphs.assign(
+        table="graph methods",
+        cell=[_cell_key(GRAPH_MODEL, graph, variant) for graph in graphs["method"]],
+        label=[_cell_label(graph, kind) for graph in graphs["method"]],
+        mean=graphs[f"{column}_mean"],
+        std=graphs[f"{column}_std"],
+    )
+
+
+def _cell_key(model: str, encoding: str, variant: Variant) -> str:
+    """`ft_transformer/spearman+pet`: a cell outside of the main table."""
+    return f"{model}/{encoding}{Method(model, variant).suffix}"
+
+
+def _cell_label(encoding: str, kind: str) -> str:
+    return f"{MODELS[GRAPH_MODEL]}, {encoding_label(encoding)}, {kind}"
 
 
 def _our_cells(results: Results) -> pd.DataFrame:
     """Scores of this run under the names of the paper's cells; its main encoding is Spearman."""
-    averages = results.averages
-    spearman = averages[averages["encoding"] == PAPER_ENCODING]
-    named = pd.concat(
-        [
-            averages.assign(cell=averages["model"] + "/" + averages["encoding"]),
-            spearman.assign(cell=spearman["model"]),
-        ]
-    )
-    shared = ["dataset", "cell", "seeds", "splits"]
-    base = named[shared].assign(test=named["base_test"], sd=named["base_sd"])
-    chosen = ["test", "improvement", "oracle_test", "oracle_improvement"]
-    pet = named[[*shared, *chosen]].assign(cell=_with_encodings(named["cell"]), sd=named["test_sd"])
-    trees = results.methods[results.methods["method"].isin(TREES)].rename(
-        columns={"method": "cell"}
-    )
-    numbers = ["seeds", "splits", "test", "sd", *chosen[1:]]
-    filled = [frame for frame in (base, pet, trees[[*shared, "test", "sd"]]) if len(frame)]
-    cells = pd.concat(filled or [pd.DataFrame()]).reindex(columns=["dataset", "cell", *numbers])
-    return cells.astype(dict.fromkeys(numbers, float))
+    averages, methods = results.averages, results.methods
+    trees = methods[methods["method"].isin(TREES)]
+    shared, numbers = ["dataset", "seeds", "splits"], list(OURS["pet"].values())
+    frames = [trees[[*shared, "test", "sd"]].assign(cell=trees["method"])]
+    for variant, columns in OURS.items():
+        scores = averages[[*shared, *columns]].rename(columns=columns)
+        names = list(zip(averages["model"], averages["encoding"], strict=True))
+        keys = [_cell_key(model, encoding, variant) for model, encoding in names]
+        main = [str(Method(model, variant)) for model, _ in names]
+        spearman = averages["encoding"] == PAPER_ENCODING
+        frames += [scores.assign(cell=keys), scores.assign(cell=main)[spearman]]
+    filled = [frame for frame in frames if len(frame)]
+    cells = pd.concat(filled or [pd.DataFrame()])
+    cells = cells.reindex(columns=["dataset", "cell", *shared[1:], *numbers])
+    return cells.astype(dict.fromkeys([*shared[1:], *numbers], float))
 
 
 def _verdict_panel(data: pd.DataFrame) -> Panel:
     """How many cells of each kind came out how."""
-    labels = [_cell_label(*cell) for cell in zip(data["table"], data["cell"], strict=True)]
-    counts = pd.crosstab([labels, data["task"]], data["verdict"])
+    counts = pd.crosstab([data["label"], data["task"]], data["verdict"])
     counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index("task")
     columns = {
-        task: [Column(verdict, heading, verdict, whole) for verdict in VERDICTS]
+        task: [Column((verdict,), heading, verdict, whole) for verdict in VERDICTS]
         for task, heading in TASKS.items()
     }
-    shown = spread(counts, list(dict.fromkeys(labels)), "task", columns, "Cell")
+    shown = spread(counts, list(data["label"].unique()), "task", columns, "Cell")
     return Panel(shown, "Cells by verdict")
 
 
 def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
     """The main table cell by cell: this run, the paper, and a sign for the verdict."""
-    mine = data[(data["table"] == "main") & (data["task"] == task)]
-    run = mine[mine["dataset"].isin(results.datasets_of(task))]
+    main = data[(data["table"] == "main") & (data["task"] == task)]
+    run = main[main["dataset"].isin(results.datasets_of(task))]
     if run.empty:
         return None
-    columns = {
-        cell: under(
-            method_short(cell),
-            [HERE, PAPER, *([ORACLE] if Method.parse(cell).variant == "pet" else []), SIGN],
-        )
-        for cell in METHODS
-        if cell in set(mine["cell"])
-    }
+    columns = {}
+    for method in map(Method.parse, present(METHODS, main["cell"])):
+        shown = declared("paper")
+        if method.variant != "pet":
+            shown = [column for column in shown if column.heading != "oracle"]
+        columns[str(method)] = under(method.short_label, shown)
     heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, − worse than the paper"
     return Panel(spread_datasets(results, run, task, "cell", columns), heading, beside=4)
-
-
-def _cell_label(table: str, cell: str) -> str:
-    if table == "main":
-        return method_name(cell)
-    method = Method.parse(cell)
-    model, _, encoding = method.model.partition("/")
-    kind = "+PET" if method.variant == "pet" else "base"
-    if table == "learnable":
-        kind = "learnable"
-        encoding = EncodingName.parse(encoding).graph
-    return f"{MODELS[model]}, {encoding_name(encoding)}, {kind}"

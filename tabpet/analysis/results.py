@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, TRANSFORMERS, is_reference
+from tabpet.analysis.names import METHODS, TRANSFORMERS
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
-from tabpet.names import EncodingName, Method
+from tabpet.names import EncodingName, Method, encoding_label
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import read_runs
 from tabpet.settings import AnalysisSettings
@@ -20,62 +20,53 @@ GAINS = ["improvement", "oracle_improvement"]
 
 @dataclass(frozen=True)
 class Results:
-    """Runs, the choices made from them, and the scores of whole methods.
+    """Runs, and what follows from them.
 
-    `scores`: all runs. `choices` and `curves`: what `choose_alphas` makes of them. `methods`: a row
-    per dataset and method, averaged over splits. `graphs` and `datasets`: the tables of these
-    names, where they were made.
+    `graphs` and `datasets`: the tables of these names, where they were made.
     """
 
-    scores: pd.DataFrame
-    choices: pd.DataFrame
-    curves: pd.DataFrame
-    methods: pd.DataFrame
-    graphs: pd.DataFrame | None = None
-    datasets: pd.DataFrame | None = None
+    scores: pd.DataFrame  # columns of `tabpet.runs.SCHEMA`
     settings: AnalysisSettings = field(default_factory=AnalysisSettings)
     abbreviations: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def build(
-        cls,
-        scores: pd.DataFrame,
-        settings: AnalysisSettings | None = None,
-        abbreviations: Mapping[str, str] | None = None,
-        graphs: pd.DataFrame | None = None,
-        datasets: pd.DataFrame | None = None,
-    ) -> "Results":
-        """Make all choices from a frame of runs (columns of `tabpet.runs.SCHEMA`)."""
-        settings = settings or AnalysisSettings()
-        choices, curves = choose_alphas(scores)
-        return cls(
-            scores=scores,
-            choices=choices,
-            curves=curves,
-            methods=_method_scores(scores, choices, settings.main_encoding),
-            graphs=graphs,
-            datasets=datasets,
-            settings=settings,
-            abbreviations=dict(abbreviations or {}),
-        )
+    graphs: pd.DataFrame | None = None
+    datasets: pd.DataFrame | None = None
 
     @classmethod
     def load(
         cls,
         scores_path: Path,
-        settings: AnalysisSettings | None = None,
-        abbreviations: Mapping[str, str] | None = None,
+        settings: AnalysisSettings,
+        abbreviations: Mapping[str, str],
         graphs_path: Path | None = None,
         datasets_path: Path | None = None,
     ) -> "Results":
         """Read `scores.parquet`, and `tables/graphs.csv` and `tables/datasets.csv` if given."""
         tables = [read_table(path) if path else None for path in (graphs_path, datasets_path)]
-        return cls.build(read_runs(scores_path), settings, abbreviations, *tables)
+        return cls(read_runs(scores_path), settings, abbreviations, *tables)
+
+    @cached_property
+    def _choices_and_curves(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return choose_alphas(self.scores)
+
+    @property
+    def choices(self) -> pd.DataFrame:
+        """The choices of alpha: a row per dataset, split, model and encoding."""
+        return self._choices_and_curves[0]
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """The scores over alpha that choices are made from."""
+        return self._choices_and_curves[1]
 
     @cached_property
     def averages(self) -> pd.DataFrame:
         """Choices averaged over splits: a row per dataset, model and encoding."""
         return average_splits(self.choices)
+
+    @cached_property
+    def methods(self) -> pd.DataFrame:
+        """Test scores of whole methods: a row per dataset and method, averaged over splits."""
+        return _method_scores(self.scores, self.choices, self.settings.main_encoding)
 
     @cached_property
     def tasks(self) -> dict[str, str]:
@@ -89,6 +80,17 @@ class Results:
         if self.datasets is None:
             return pd.DataFrame({"dataset": pd.Series(dtype=str), "rows": pd.Series(dtype=float)})
         return self.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What captions of tables say of the settings."""
+        settings = self.settings
+        return {
+            "encoding": encoding_label(settings.main_encoding),
+            "significance": f"{settings.level:g}",
+            "confidence": f"{100 * (1 - settings.level):g} %",
+            "rope": f"{settings.rope:g}",
+        }
 
     def datasets_of(self, task: str) -> list[str]:
         """The datasets of one task, or of both for `all`."""
@@ -171,7 +173,7 @@ class Results:
     def ranked_table(self, task: str) -> pd.DataFrame:
         """The same without plain references, which are shown and not ranked."""
         scores = self.method_table(task)
-        return scores[[method for method in scores if not is_reference(str(method))]]
+        return scores[[method for method in scores if not Method.parse(str(method)).is_reference]]
 
     def short(self, dataset: str) -> str:
         """The abbreviation of a dataset, or its name where the catalog has none."""

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.captions import TABLE_TEXTS
-from tabpet.analysis.names import TITLES, encoding_name
+from tabpet.analysis import formats
+from tabpet.analysis.captions import ALL_TABLES
 from tabpet.files import write_text
-from tabpet.settings import AnalysisSettings
 
 LATEX = str.maketrans(
     {
@@ -35,15 +34,24 @@ class Column:
     A format for several keys gets a value of each.
     """
 
-    key: str | tuple[str, ...]
+    keys: tuple[str, ...]
     group: str
     heading: str
     format: Callable[..., str] = str
 
     def texts(self, frame: pd.DataFrame) -> list[str]:
         """The cells of the column."""
-        keys = [self.key] if isinstance(self.key, str) else self.key
-        return [self.format(*values) for values in zip(*(frame[k] for k in keys), strict=True)]
+        return [self.format(*values) for values in zip(*(frame[k] for k in self.keys), strict=True)]
+
+
+def declared(table: str, *groups: str) -> list[Column]:
+    """The columns that `captions.yaml` declares for a table: all, or those of some groups."""
+    columns = ALL_TABLES[table].columns
+    return [
+        Column(tuple(keys), group, heading, getattr(formats, form))
+        for group in groups or columns
+        for heading, (form, *keys) in columns[group].items()
+    ]
 
 
 def show(frame: pd.DataFrame, columns: Iterable[Column], corner: str = "") -> pd.DataFrame:
@@ -158,23 +166,9 @@ class Table:
     reason: str | None = None
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        settings: AnalysisSettings,
-        data: pd.DataFrame,
-        panels: Iterable[Panel],
-        **words: str,
-    ) -> "Table":
-        """A table under its caption, whose words come from the settings and the table."""
-        caption = TABLE_TEXTS[name].format(
-            encoding=encoding_name(settings.main_encoding),
-            significance=f"{settings.level:g}",
-            confidence=f"{100 * (1 - settings.level):g} %",
-            rope=f"{settings.rope:g}",
-            **words,
-        )
-        return cls(name, caption, data, tuple(panels))
+    def of(cls, name: str, data: pd.DataFrame, panels: Iterable[Panel], **words: str) -> "Table":
+        """A table under its caption, with these words in it."""
+        return cls(name, ALL_TABLES[name].text.format(**words), data, tuple(panels))
 
     @classmethod
     def empty(cls, name: str, reason: str) -> "Table":
@@ -184,7 +178,7 @@ class Table:
     @property
     def title(self) -> str:
         """What the table is about."""
-        return TITLES[self.name]
+        return ALL_TABLES[self.name].title
 
     def to_csv(self) -> str:
         """Full numbers, one header line; a missing number is an empty cell."""

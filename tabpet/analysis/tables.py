@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis import claims, coverage, detail, gains, matrix, mixed, names, paper
-from tabpet.analysis.formats import narrow_interval, number, p_value, percent, score, share, whole
-from tabpet.analysis.names import METRICS, TABLES, TASKS, method_name
+from tabpet.analysis.captions import TABLES
+from tabpet.analysis.formats import narrow_interval, number, score, whole
+from tabpet.analysis.names import METRICS, TASKS
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, show, spread, under
-from tabpet.names import Method
+from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
+from tabpet.names import Method, method_label
 from tabpet.stats import (
     exclude_outliers,
     holm,
@@ -26,26 +27,6 @@ from tabpet.stats import (
 )
 
 ORACLE = "oracle"
-TREES = (
-    Column("datasets", "", "n"),
-    Column("win_rate", "By validation", "wins, %", share),
-    Column("mean_difference_pct", "By validation", "mean, %", percent),
-    Column("median_difference_pct", "By validation", "median, %", percent),
-    Column("p", "By validation", "p", p_value),
-    Column("p_holm", "By validation", "Holm", p_value),
-    Column("effect_size", "By validation", "r", number),
-    Column("p_paper_rule", "By validation", "paper's p", p_value),
-    Column("oracle_win_rate", "Oracle", "wins, %", share),
-    Column("oracle_mean_difference_pct", "Oracle", "mean, %", percent),
-    Column("oracle_median_difference_pct", "Oracle", "median, %", percent),
-    Column("oracle_p", "Oracle", "p", p_value),
-)
-OUTLIERS = (
-    Column("mean", "", "mean", score),
-    Column("oracle_mean", "", "oracle", score),
-    Column("datasets", "", "n", whole),
-    Column("excluded", "", "excluded", whole),
-)
 
 
 def make_tables(results: Results) -> dict[str, Table]:
@@ -70,7 +51,7 @@ def main_table(results: Results) -> Table:
         return Table.empty("main", "no run has finished")
     panels = [_main_panel(results, task, frame) for task, frame in frames.items()]
     data = pd.concat(frames.values(), ignore_index=True)
-    return Table.of("main", results.settings, data, panels)
+    return Table.of("main", data, panels, **results.words)
 
 
 def _main_data(results: Results, task: str) -> pd.DataFrame:
@@ -111,11 +92,11 @@ def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
 def _main_columns(method: str) -> list[Column]:
     parsed = Method.parse(method)
     if parsed.model not in names.TRANSFORMERS:
-        return [Column("test", "", parsed.short_label, score)]
+        return [Column(("test",), "", parsed.short_label, score)]
     short = Method(parsed.model).short_label
     if not parsed.variant:
-        return [Column("test", short, "base", score)]
-    return [Column("test", short, "+PET", score), Column(ORACLE, short, ORACLE, score)]
+        return [Column(("test",), short, "base", score)]
+    return [Column(("test",), short, "+PET", score), Column((ORACLE,), short, ORACLE, score)]
 
 
 def _mark(place: float) -> str:
@@ -144,14 +125,17 @@ def trees_table(results: Results) -> Table:
         reason = "no dataset has both a transformer and a tree learner or reference"
         return Table.empty("trees", reason)
     # Two families of questions: how plain references do must not make trees look harder to beat.
-    family = data["opponent"].map(names.is_reference)
+    family = data["opponent"].map(lambda name: Method.parse(name).is_reference)
     data.insert(list(data).index("p") + 1, "p_holm", data.groupby(family)["p"].transform(holm))
-    labelled = data.set_axis(data["method"].map(method_name).tolist())
+    labelled = data.set_axis(data["method"].map(method_label).tolist())
+    columns = declared("trees")
     panels = [
-        Panel(show(rows, TREES, "Method"), f"{TASKS[str(task)]}, against {method_name(str(other))}")
+        Panel(
+            show(rows, columns, "Method"), f"{TASKS[str(task)]}, against {method_label(str(other))}"
+        )
         for (other, task), rows in labelled.groupby(["opponent", "task"], sort=False)
     ]
-    return Table.of("trees", results.settings, data, panels)
+    return Table.of("trees", data, panels)
 
 
 def _against(results: Results, opponent: str, method: str, task: str) -> dict[str, Any]:
@@ -216,11 +200,12 @@ def outliers_table(results: Results) -> Table:
     data = pd.concat(frames, ignore_index=True)
     methods = list(data["method"].unique())
     columns = {
-        task: under(f"{heading}, {METRICS[task]}", OUTLIERS) for task, heading in TASKS.items()
+        task: under(f"{label}, {METRICS[task]}", declared("outliers"))
+        for task, label in TASKS.items()
     }
     shown = spread(data.set_index("method"), methods, "task", columns, "Method")
-    panel = Panel(shown.set_axis([method_name(method) for method in methods]))
-    return Table.of("outliers", results.settings, data, [panel], excluded="; ".join(notes))
+    panel = Panel(shown.set_axis([method_label(method) for method in methods]))
+    return Table.of("outliers", data, [panel], excluded="; ".join(notes))
 
 
 def timing_table(results: Results) -> Table:
@@ -237,7 +222,7 @@ def timing_table(results: Results) -> Table:
     data = data.merge(paper.graph_minutes(), on=["dataset", "method"], how="left")
     minutes = {method: rows["minutes"] for method, rows in data.groupby("method")}
     columns = {
-        method: [Column("minutes", "", name, number)]
+        method: [Column(("minutes",), "", name, number)]
         for method, name in names.GRAPHS.items()
         if method in minutes
     }
@@ -253,7 +238,7 @@ def timing_table(results: Results) -> Table:
         for method in columns
     }
     panel = panel.with_footer(pd.DataFrame(footer, index=["mean", "median", "n"]))
-    return Table.of("timing", results.settings, data, [panel])
+    return Table.of("timing", data, [panel])
 
 
 MAKERS: dict[str, Callable[[Results], Table]] = {

@@ -30,4 +30,4 @@ def test_random_and_shuffled_stand_beside_them():
 def test_without_a_dataset_of_the_paper_there_is_a_reason():
     scores = full_results().scores
     own = scores[scores["dataset"] == "vehicle"].assign(dataset="mine")
-    assert "none of its tables" in str(claims_table(Results.build(own)).reason)
+    assert "none of its tables" in str(claims_table(Results(own)).reason)

@@ -48,7 +48,7 @@ def test_the_simulation_chooses_and_decides_as_the_package_does(null):
         )
         for place in np.ndindex(validation.shape)
     ]
-    results = Results.build(runs_frame(runs), AnalysisSettings(bootstrap=100))
+    results = Results(runs_frame(runs), AnalysisSettings(bootstrap=100))
     gains = chosen_improvements(validation, test)
     table = results.averages.set_index(["dataset", "model", "encoding"])["improvement"]
     for d, m, e in np.ndindex(gains.shape):
