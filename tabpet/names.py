@@ -19,7 +19,7 @@ class EncodingName:
 
     @classmethod
     def parse(cls, name: str) -> "EncodingName":
-        """The parts of a name."""
+        """Take a name apart."""
         graph, dash, control = name.partition("-")
         if not dash:
             return cls(graph)
@@ -51,7 +51,7 @@ class Method:
 
     @classmethod
     def parse(cls, name: str) -> "Method":
-        """The parts of a name."""
+        """Take a name apart."""
         for variant, suffix in _SUFFIXES.items():
             if name.endswith(suffix):
                 return cls(name.removesuffix(suffix), variant)

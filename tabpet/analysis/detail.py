@@ -7,7 +7,7 @@ import pandas as pd
 
 from tabpet.analysis.formats import with_deviation
 from tabpet.analysis.names import METRICS, MODELS, TASKS, TRANSFORMERS
-from tabpet.analysis.results import Results
+from tabpet.analysis.results import Results, present
 from tabpet.analysis.table import Column, Panel, Table, declared, spread, under
 from tabpet.names import EncodingName, Method, encoding_label
 
@@ -37,27 +37,21 @@ def detailed_graphs_table(results: Results) -> Table:
 
 
 def _graphs_panel(results: Results, averages: pd.DataFrame, model: str, task: str) -> Panel:
-    present = set(averages["encoding"])
     columns = {
         encoding: under(encoding_label(encoding), declared("detailed_graphs"))
-        for encoding in results.encodings_of(model)
-        if encoding in present
+        for encoding in present(results.encodings_of(model), averages["encoding"])
     }
     heading = f"{MODELS[model]}, {TASKS[task].lower()} ({METRICS[task]})"
-    return Panel(spread_datasets(results, averages, task, "encoding", columns), heading, beside=3)
+    return Panel(spread_datasets(results, averages, "encoding", columns), heading, beside=3)
 
 
 def spread_datasets(
-    results: Results,
-    data: pd.DataFrame,
-    task: str,
-    across: str,
-    columns: Mapping[str, Iterable[Column]],
+    results: Results, data: pd.DataFrame, across: str, columns: Mapping[str, Iterable[Column]]
 ) -> pd.DataFrame:
-    """A row per dataset of a task that has data, under its abbreviation."""
-    datasets = [name for name in results.datasets_of(task) if name in set(data["dataset"])]
-    cells = spread(data.set_index("dataset"), datasets, across, columns, "Dataset")
-    return cells.set_axis([results.short(name) for name in datasets])
+    """A row per dataset under its abbreviation, in the order of the run."""
+    datasets = present(results.tasks, data["dataset"])
+    texts = spread(data.set_index("dataset"), datasets, across, columns, "Dataset")
+    return texts.set_axis([results.short(name) for name in datasets])
 
 
 def detailed_models_table(results: Results) -> Table:
@@ -89,4 +83,4 @@ def _models_panel(results: Results, data: pd.DataFrame, task: str) -> Panel:
         pet = under(group, declared("detailed_models"))
         columns[method] = pet if parsed.variant == "pet" else plain
     heading = f"{TASKS[task]} ({METRICS[task]})"
-    return Panel(spread_datasets(results, data, task, "method", columns), heading, beside=3)
+    return Panel(spread_datasets(results, data, "method", columns), heading, beside=3)

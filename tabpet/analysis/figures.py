@@ -28,7 +28,7 @@ from tabpet.analysis.names import GRAPHS, MODELS, NULL_CONTROLS, TASKS, TRANSFOR
 from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
 from tabpet.analysis.results import GAINS, Results, present
 from tabpet.names import encoding_label, method_label
-from tabpet.stats import CriticalDifference, Ranks, critical_difference, rank_methods
+from tabpet.stats import CriticalDifference, Ranks, critical_difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,15 +116,9 @@ def _paired_boxes(axes: "Axes", averages: pd.DataFrame, encodings: Sequence[str]
 
 def draw_learnable(results: Results) -> Drawing:
     """Fixed encodings against learned ones, dataset by dataset (paper, appendix H.2)."""
-    main = results.settings.main_encoding
-    by_model = {
-        model: results.paired(model, main, results.control_of_main("learnable"))
-        for model in results.models
-    }
-    model = next((model for model, both in by_model.items() if len(both)), None)
-    if model is None:
+    if (duel := results.first_duel("learnable")) is None:
         raise NothingToDraw("Learnable encodings were not run beside the main encoding.")
-    both = by_model[model].reset_index()
+    model, both = duel[0], duel[1].reset_index()
     numbers = pd.DataFrame(
         {
             "task": both["dataset"].map(results.tasks),
@@ -327,22 +321,17 @@ def draw_rank_heatmap(results: Results) -> Drawing:
         axes.set_title(f"{TASKS[task]}: rank, 1 is best")
         long = ranks.table.rename_axis("dataset").reset_index()
         long = long.melt("dataset", var_name="method", value_name="rank").assign(task=task)
-        long["mean_rank"] = long["method"].map(ranks.mean)
-        long["mean_rank_low"] = long["method"].map(ranks.intervals["low"])
-        long["mean_rank_high"] = long["method"].map(ranks.intervals["high"])
-        numbers.append(long)
+        numbers.append(long.join(ranks.means, on="method"))
     return Drawing(figure, pd.concat(numbers, ignore_index=True))
 
 
 def method_ranks(results: Results) -> dict[str, Ranks]:
     """Ranks by task, datasets x methods: transformers and tuned trees, best mean rank first."""
-    by_task, settings = {}, results.settings
-    for task in TASKS:
-        scores = results.ranked_table(task)
-        ranks = rank_methods(task, scores, settings.level, settings.bootstrap)
-        if not ranks.table.empty:
-            order = ranks.mean.sort_values(kind="stable").index
-            by_task[task] = replace(ranks, table=ranks.table[order])
+    by_task = {
+        task: replace(ranks, table=ranks.table[ranks.mean.sort_values(kind="stable").index])
+        for task, ranks in results.ranks.items()
+        if not ranks.table.empty
+    }
     if not by_task:
         raise NothingToDraw("No dataset has results of two methods to rank.")
     return by_task

@@ -117,7 +117,7 @@ def headline(results: Results) -> Headline:
         effects=effects,
         confidence=f"{100 * (1 - results.settings.level):g} %",
         **_leads(effects),
-        learned=_learned_duel(results, effects),
+        learned=_learned_duel(results),
         trees=_tree_duels(results, effects),
         tree_names=[MODELS[tree] for tree in present(TREES, results.methods["method"])],
         jobs={"ok": 0, **jobs} if len(jobs) else {},
@@ -205,16 +205,14 @@ def _shown_p(control: ControlDecision) -> float:
     return control.p_behind if control.difference.direction < 0 else control.p_ahead
 
 
-def _learned_duel(results: Results, effects: Sequence[Effect]) -> Duel | None:
+def _learned_duel(results: Results) -> Duel | None:
     """Fixed encodings against learned ones of the same width, in the first model that has both."""
-    main = results.settings.main_encoding
-    for effect in effects:
-        both = results.paired(effect.model, main, results.control_of_main("learnable"))
-        if len(both):
-            ours, learned = both["improvement"], both["improvement_other"]
-            wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
-            return Duel(effect.label, wins, len(both), p, float(learned.median()))
-    return None
+    if (duel := results.first_duel("learnable")) is None:
+        return None
+    model, both = duel
+    ours, learned = both["improvement"], both["improvement_other"]
+    wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
+    return Duel(MODELS[model], wins, len(both), p, float(learned.median()))
 
 
 def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CELL_WIDTH, _CELL_HEIGHT = 0.86, 0.5  # inches
+_SQUARE_WIDTH, _SQUARE_HEIGHT = 0.86, 0.5  # inches
 _STRONGEST = 0.45  # opacity of the largest difference, so that text on it stays readable
 _FULL = 20.0  # percent from which on a difference has the strongest colour
 
@@ -85,13 +85,13 @@ def _matrix_panel(comparison: PairwiseComparison, scope: str, significance: floa
     header = pd.MultiIndex.from_tuples(
         [("", Method.parse(method).short_label) for method in methods], names=["", "Method"]
     )
-    cells = pd.DataFrame("", index=list(map(method_label, methods)), columns=header)
-    marks = cells.copy()
+    texts = pd.DataFrame("", index=list(map(method_label, methods)), columns=header)
+    marks = texts.copy()
     for (row, method), (column, other) in permutations(enumerate(methods), 2):
         pair = comparison.pair(method, other)
-        cells.iloc[row, column] = percent(pair.mean)
+        texts.iloc[row, column] = percent(pair.mean)
         marks.iloc[row, column] = "best" if pair.p_holm < significance else ""
-    return Panel(cells, f"{SCOPES[scope]}, mean difference in %", marks)
+    return Panel(texts, f"{SCOPES[scope]}, mean difference in %", marks)
 
 
 def draw_comparison_matrix(results: Results) -> Drawing:
@@ -102,10 +102,10 @@ def draw_comparison_matrix(results: Results) -> Drawing:
         raise NothingToDraw("No dataset has results of two methods to compare.")
     methods, significance = comparison.methods, results.settings.level
     n = len(methods)
-    figure = plot.new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
+    figure = plot.new_figure(max(6.5, 1.7 + _SQUARE_WIDTH * n), 1.95 + _SQUARE_HEIGHT * n)
     axes = figure.subplots()
     for (row, method), (column, other) in permutations(enumerate(methods), 2):
-        _cell(axes, row, column, comparison.pair(method, other), significance)
+        _draw_pair(axes, row, column, comparison.pair(method, other), significance)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
     names = [method_label(method) for method in methods]
@@ -119,7 +119,7 @@ def draw_comparison_matrix(results: Results) -> Drawing:
     return Drawing(figure, rows)
 
 
-def _cell(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
+def _draw_pair(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
     """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
     if not pair.duel.datasets:
         centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
@@ -140,7 +140,7 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, significance: float) 
 
 
 def _explain(figure: "Figure", n_pairs: int, significance: float) -> None:
-    """What colours and the lines of a cell mean, below the matrix."""
+    """What colours and the lines of a square mean, below the matrix."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -88,7 +88,7 @@ def _rows(
 
 
 def _panel(fit: MixedModel, rows: pd.DataFrame, kind: str) -> Panel:
-    """Coefficients, and below them the standard deviations of the random parts."""
+    """Coefficients, and below them the standard deviations of the random effects."""
     status = f"{fit.status}: {fit.note}" if fit.note else fit.status
     heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {status}"
     labelled = rows.set_axis(list(map(_label, rows["term"], rows["name"])))

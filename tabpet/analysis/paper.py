@@ -1,4 +1,7 @@
-"""The paper's published tables as reference data, and this run beside them, cell by cell."""
+"""The paper's published tables as reference data, and this run beside them, score by score.
+
+Files call the place of a score its `cell`: a method, or `ft_transformer/spearman+pet`.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -38,7 +41,7 @@ OURS: dict[Variant, dict[str, str]] = {
 @cache
 def read_reference(name: str, dtype: str | None = None) -> pd.DataFrame:
     """One table of the paper: `main_results`, `graph_methods`, ...; `str` keeps printed digits."""
-    # Only empty cells are missing: `NA` could be an abbreviation.
+    # Only empty fields are missing: `NA` could be an abbreviation.
     frame = pd.read_csv(
         REFERENCE / f"{name}.csv", dtype=dtype, keep_default_na=False, na_values=[""]
     )
@@ -55,19 +58,19 @@ def graph_minutes() -> pd.DataFrame:
 
 
 def paper_table(results: Results) -> Table:
-    """Every published cell beside the one of this run, with a verdict."""
-    published = _published_cells()
+    """Every published score beside the one of this run, with a verdict."""
+    published = _published_scores()
     if published["dataset"].isin(results.methods["dataset"]).sum() == 0:
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
         return Table.empty("paper", reason)
-    data = published.merge(_our_cells(results), on=["dataset", "cell"], how="left")
+    data = published.merge(_our_scores(results), on=["dataset", "cell"], how="left")
     data["spread"] = np.sqrt(data["paper_sd"] ** 2 + data["sd"].fillna(0) ** 2)
     sign = np.where(data["task"] == "classification", 1, -1)
     data["advantage"] = (data["test"] - data["paper"]) * sign
     data["verdict"] = _verdicts(data["advantage"], data["spread"])
     oracle = (data["oracle_test"] - data["paper"]) * sign
     data["oracle_verdict"] = np.where(oracle.notna(), _verdicts(oracle, data["spread"]), "")
-    panels = (_verdict_panel(data), *(_cell_panel(results, data, task) for task in TASKS))
+    panels = (_verdict_panel(data), *(_main_panel(results, data, task) for task in TASKS))
     return Table.of("paper", data.drop(columns="label"), filter(None, panels))
 
 
@@ -76,7 +79,7 @@ def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
     return np.select(conditions, ["not run", "within", "better"], default="worse")
 
 
-def _published_cells() -> pd.DataFrame:
+def _published_scores() -> pd.DataFrame:
     """The paper's main table, its graph estimators, and of the learnable ones what is new there."""
     main, graphs = read_reference("main_results"), read_reference("graph_methods")
     # Its other two columns are Spearman's of the graph estimators.
@@ -84,44 +87,44 @@ def _published_cells() -> pd.DataFrame:
     learned = str(EncodingName(PAPER_ENCODING, "learnable"))
     blocks = [
         main.assign(table="main", cell=main["model"], label=main["model"].map(method_label)),
-        _graph_cells(graphs.drop(columns="improvement_pct"), "baseline", "", "base"),
-        _graph_cells(graphs, "pet", "pet", "+PET"),
+        _graph_scores(graphs.drop(columns="improvement_pct"), "baseline", "", "base"),
+        _graph_scores(graphs, "pet", "pet", "+PET"),
         learnable.assign(
             table="learnable",
-            cell=_cell_key(GRAPH_MODEL, learned, "pet"),
-            label=_cell_label(PAPER_ENCODING, "learnable"),
+            cell=_score_key(GRAPH_MODEL, learned, "pet"),
+            label=_score_label(PAPER_ENCODING, "learnable"),
         ),
     ]
     names = {"mean": "paper", "std": "paper_sd", "improvement_pct": "paper_improvement"}
     columns = ["abbr", "task", "table", "cell", *names, "label"]
-    cells = pd.concat(blocks, ignore_index=True)[columns]
+    scores = pd.concat(blocks, ignore_index=True)[columns]
     sheet = read_reference("datasets").set_index("abbr")["name"]
-    cells.insert(0, "dataset", cells["abbr"].map(sheet))
-    return cells.rename(columns=names)
+    scores.insert(0, "dataset", scores["abbr"].map(sheet))
+    return scores.rename(columns=names)
 
 
-def _graph_cells(graphs: pd.DataFrame, column: str, variant: Variant, kind: str) -> pd.DataFrame:
+def _graph_scores(graphs: pd.DataFrame, column: str, variant: Variant, kind: str) -> pd.DataFrame:
     """One of the two columns of scores in the paper's table of graph estimators."""
     return graphs.assign(
         table="graph methods",
-        cell=[_cell_key(GRAPH_MODEL, graph, variant) for graph in graphs["method"]],
-        label=[_cell_label(graph, kind) for graph in graphs["method"]],
+        cell=[_score_key(GRAPH_MODEL, graph, variant) for graph in graphs["method"]],
+        label=[_score_label(graph, kind) for graph in graphs["method"]],
         mean=graphs[f"{column}_mean"],
         std=graphs[f"{column}_std"],
     )
 
 
-def _cell_key(model: str, encoding: str, variant: Variant) -> str:
-    """`ft_transformer/spearman+pet`: a cell outside of the main table."""
+def _score_key(model: str, encoding: str, variant: Variant) -> str:
+    """Where a score stands that is not in the main table."""
     return f"{model}/{encoding}{Method(model, variant).suffix}"
 
 
-def _cell_label(encoding: str, kind: str) -> str:
+def _score_label(encoding: str, kind: str) -> str:
     return f"{MODELS[GRAPH_MODEL]}, {encoding_label(encoding)}, {kind}"
 
 
-def _our_cells(results: Results) -> pd.DataFrame:
-    """Scores of this run under the names of the paper's cells; its main encoding is Spearman."""
+def _our_scores(results: Results) -> pd.DataFrame:
+    """Scores of this run under the paper's names; its main encoding is Spearman."""
     averages, methods = results.averages, results.methods
     trees = methods[methods["method"].isin(TREES)]
     shared, numbers = ["dataset", "seeds", "splits"], list(OURS["pet"].values())
@@ -129,18 +132,18 @@ def _our_cells(results: Results) -> pd.DataFrame:
     for variant, columns in OURS.items():
         scores = averages[[*shared, *columns]].rename(columns=columns)
         names = list(zip(averages["model"], averages["encoding"], strict=True))
-        keys = [_cell_key(model, encoding, variant) for model, encoding in names]
+        keys = [_score_key(model, encoding, variant) for model, encoding in names]
         main = [str(Method(model, variant)) for model, _ in names]
         spearman = averages["encoding"] == PAPER_ENCODING
         frames += [scores.assign(cell=keys), scores.assign(cell=main)[spearman]]
     filled = [frame for frame in frames if len(frame)]
-    cells = pd.concat(filled or [pd.DataFrame()])
-    cells = cells.reindex(columns=["dataset", "cell", *shared[1:], *numbers])
-    return cells.astype(dict.fromkeys([*shared[1:], *numbers], float))
+    scores = pd.concat(filled or [pd.DataFrame()])
+    scores = scores.reindex(columns=["dataset", "cell", *shared[1:], *numbers])
+    return scores.astype(dict.fromkeys([*shared[1:], *numbers], float))
 
 
 def _verdict_panel(data: pd.DataFrame) -> Panel:
-    """How many cells of each kind came out how."""
+    """How many scores of each kind came out how."""
     counts = pd.crosstab([data["label"], data["task"]], data["verdict"])
     counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index("task")
     columns = {
@@ -151,8 +154,8 @@ def _verdict_panel(data: pd.DataFrame) -> Panel:
     return Panel(shown, "Cells by verdict")
 
 
-def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
-    """The main table cell by cell: this run, the paper, and a sign for the verdict."""
+def _main_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
+    """The main table score by score: this run, the paper, and a sign for the verdict."""
     main = data[(data["table"] == "main") & (data["task"] == task)]
     run = main[main["dataset"].isin(results.datasets_of(task))]
     if run.empty:
@@ -164,4 +167,4 @@ def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None
             shown = [column for column in shown if column.heading != "oracle"]
         columns[str(method)] = under(method.short_label, shown)
     heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, − worse than the paper"
-    return Panel(spread_datasets(results, run, task, "cell", columns), heading, beside=4)
+    return Panel(spread_datasets(results, run, "cell", columns), heading, beside=4)

@@ -252,7 +252,7 @@ def dots(axes: "Axes", values: np.ndarray, place: float, size: float, width: flo
 
 
 def square(axes: "Axes", x: float, y: float, colour: str, opacity: float = 1.0) -> None:
-    """A filled cell of a matrix, apart from its neighbours."""
+    """A filled square of a matrix, apart from its neighbours."""
     from matplotlib.patches import Rectangle
 
     fill = (colour, opacity)

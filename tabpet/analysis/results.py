@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, TRANSFORMERS
+from tabpet.analysis.names import METHODS, TASKS, TRANSFORMERS
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
 from tabpet.names import EncodingName, Method, encoding_label
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import read_runs
 from tabpet.settings import AnalysisSettings
+from tabpet.stats import Ranks, rank_methods
 
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
@@ -174,6 +175,20 @@ class Results:
         """The same without plain references, which are shown and not ranked."""
         scores = self.method_table(task)
         return scores[[method for method in scores if not Method.parse(str(method)).is_reference]]
+
+    @cached_property
+    def ranks(self) -> dict[str, Ranks]:
+        """Ranks of transformers and tuned trees by task."""
+        level, samples = self.settings.level, self.settings.bootstrap
+        return {task: rank_methods(task, self.ranked_table(task), level, samples) for task in TASKS}
+
+    def first_duel(self, control: str) -> tuple[str, pd.DataFrame] | None:
+        """The first model that has the main encoding and this control, and both improvements."""
+        other = self.control_of_main(control)
+        for model in self.models:
+            if len(both := self.paired(model, self.settings.main_encoding, other)):
+                return model, both
+        return None
 
     def short(self, dataset: str) -> str:
         """The abbreviation of a dataset, or its name where the catalog has none."""

@@ -20,7 +20,6 @@ from tabpet.stats import (
     exclude_outliers,
     holm,
     improvement,
-    rank_methods,
     summarize,
     wilcoxon,
     win_rate,
@@ -56,36 +55,33 @@ def main_table(results: Results) -> Table:
 
 def _main_data(results: Results, task: str) -> pd.DataFrame:
     """A row per dataset and method."""
-    settings = results.settings
-    ranks = rank_methods(task, results.ranked_table(task), settings.level, settings.bootstrap)
+    ranks = results.ranks[task]
     ranked = ranks.table.melt(ignore_index=False, value_name="rank").reset_index()
     methods = results.methods[results.methods["task"] == task]
     data = methods.merge(ranked, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["best"] = data["rank"] == data.groupby("dataset")["rank"].transform("min")
-    data["mean_rank"] = data["method"].map(ranks.mean)
-    data["mean_rank_low"] = data["method"].map(ranks.intervals["low"])
-    data["mean_rank_high"] = data["method"].map(ranks.intervals["high"])
+    data = data.join(ranks.means, on="method")
     data["ranked_datasets"] = data["method"].map(ranks.datasets)
     return data
 
 
 def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
     columns = {str(method): _main_columns(str(method)) for method in results.method_table(task)}
-    cells = detail.spread_datasets(results, data, task, "method", columns)
-    # Marks are further cells of the same columns, made from ranks instead of scores.
+    texts = detail.spread_datasets(results, data, "method", columns)
+    # Marks are further texts of the same columns, made from ranks instead of scores.
     placed = data.assign(test=data.groupby("dataset")["rank"].rank(method="dense"), oracle=0)
     of_places = {
         method: [replace(column, format=_mark) for column in its_columns]
         for method, its_columns in columns.items()
     }
-    marks = detail.spread_datasets(results, placed, task, "method", of_places)
+    marks = detail.spread_datasets(results, placed, "method", of_places)
     rows = {row["method"]: row for _, row in data.drop_duplicates("method").iterrows()}
     footer = {
         (column.group, column.heading): _rank_texts(rows[method])
         for method, (column, *_) in columns.items()
     }
-    panel = Panel(cells, f"{TASKS[task]}, {METRICS[task]}", marks)
+    panel = Panel(texts, f"{TASKS[task]}, {METRICS[task]}", marks)
     return panel.with_footer(pd.DataFrame(footer, index=["mean rank", "interval", "n"]))
 
 
@@ -227,8 +223,8 @@ def timing_table(results: Results) -> Table:
         if method in minutes
     }
     datasets = list(data["dataset"].unique())
-    cells = spread(data.set_index("dataset"), datasets, "method", columns, "Dataset")
-    panel = Panel(cells.set_axis([results.short(name) for name in datasets]))
+    texts = spread(data.set_index("dataset"), datasets, "method", columns, "Dataset")
+    panel = Panel(texts.set_axis([results.short(name) for name in datasets]))
     footer = {
         ("", names.GRAPHS[method]): [
             number(minutes[method].mean()),

@@ -155,9 +155,10 @@ class Verdict:
 
 def judge(evidence: Sequence[Evidence], significance: float = 0.05) -> Verdict:
     """Decide for every model, so that a false claim has at most the probability `significance`."""
-    differences = [Difference.of(one.improvements) for one in evidence]
+    differences = [Difference.of(model.improvements) for model in evidence]
     controls = [
-        {name: Difference.of(values) for name, values in one.controls.items()} for one in evidence
+        {name: Difference.of(values) for name, values in model.controls.items()}
+        for model in evidence
     ]
     finishing = np.array(list(map(_finishing_p, differences, controls)))
     fewest = (
@@ -165,9 +166,9 @@ def judge(evidence: Sequence[Evidence], significance: float = 0.05) -> Verdict:
     )
     decisions = [
         _decide(
-            one.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
+            given.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
         )
-        for i, one in enumerate(evidence)
+        for i, given in enumerate(evidence)
     ]
     return Verdict(significance, fewest, tuple(decisions))
 

@@ -171,7 +171,7 @@ def test_encodings_with_other_datasets_meet_on_those_that_both_have():
     learned = table.data.set_index(["encoding", "task"])[["duels", "win_rate"]]
     assert learned.loc["spearman-learnable", "classification"].tolist() == [1, 100]
     [panel] = table.panels
-    assert panel.cells["Classification", "duels"].tolist() == ["1", "1"]
+    assert panel.texts["Classification", "duels"].tolist() == ["1", "1"]
 
 
 @pytest.mark.parametrize("dataset", ["wilt", "cloud"])
@@ -357,7 +357,7 @@ def test_a_footer_is_set_apart_and_leaves_other_columns_empty():
     total = show(pd.DataFrame({"low": [6.0]}, index=["all"]), BOTH[:1])
     panel = panel.with_footer(total)
     assert panel.corner == "Dataset"
-    assert panel.cells.loc["all"].tolist() == ["6", ""]
+    assert panel.texts.loc["all"].tolist() == ["6", ""]
     text = Table("cost", "Caption.", LONG, (panel,)).to_latex()
     check_latex(text)
     assert "a & 1 & 1.0-1.5 \\\\\n\\midrule all & 6 &  \\\\\n" in text
@@ -373,7 +373,7 @@ def test_groups_of_columns_that_are_too_many_for_a_page_come_below_each_other(ta
                 assert sum(f"}}{{{heading}}}" in text for text in texts) == 1
             ends = [text.index(r"\endlastfoot") for text in texts]
             bodies = [text[end:] for text, end in zip(texts, ends, strict=True)]
-            assert all(body.count("\\\\\n") == len(panel.cells) for body in bodies)
+            assert all(body.count("\\\\\n") == len(panel.texts) for body in bodies)
 
 
 def test_special_characters_reach_latex_escaped():
@@ -388,8 +388,8 @@ def test_special_characters_reach_latex_escaped():
 def test_best_marks(tables):
     panel = tables["main"].panels[0]
     for dataset, row in panel.marks.iloc[:-3].iterrows():
-        best = panel.cells.loc[dataset][row == "best"].astype(float)
-        others = panel.cells.loc[dataset].replace("–", np.nan).astype(float)
+        best = panel.texts.loc[dataset][row == "best"].astype(float)
+        others = panel.texts.loc[dataset].replace("–", np.nan).astype(float)
         compared = others[[column for column in others.index if column[1] != "oracle"]]
         assert len(best) == 1
         assert best.iloc[0] == compared.max()
@@ -452,10 +452,10 @@ def test_mean_ranks_have_intervals_in_the_main_table(tables):
     assert (ranked["mean_rank"] < ranked["mean_rank_high"]).all()
     assert data[data["rank"].isna()]["mean_rank_low"].isna().all()
     panel = tables["main"].panels[0]
-    assert list(panel.cells.index[-3:]) == ["mean rank", "interval", "n"]
+    assert list(panel.texts.index[-3:]) == ["mean rank", "interval", "n"]
     row = data[(data["task"] == "classification") & (data["method"] == "saint")].iloc[0]
     shown = f"{row['mean_rank_low']:.1f}–{row['mean_rank_high']:.1f}"
-    assert panel.cells["SAINT", "base"]["interval"] == shown
+    assert panel.texts["SAINT", "base"]["interval"] == shown
 
 
 def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
@@ -471,7 +471,7 @@ def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
     assert ((matrix["wins"] + matrix["ties"] + matrix["losses"]) == matrix["datasets"]).all()
     assert (matrix["p_holm"] >= matrix["p"]).all()
     grid_panel, _ = tables["comparison_matrix"].panels[-2:]
-    assert grid_panel.cells.shape == (8, 8)
+    assert grid_panel.texts.shape == (8, 8)
     bold = (grid_panel.marks == "best").to_numpy()
     assert (bold == bold.T).all() and not bold.diagonal().any()
     significant = ((matrix["task"] == "all") & (matrix["p_holm"] < 0.05)).sum()
