@@ -47,8 +47,10 @@ LEARNABLE_MARKS = {
     "learnable": Mark("learnable encoding", plot.PAPER, plot.SOFT, marker="s"),
     "tab_pet_oracle": Mark("Tab-PET, oracle alpha", "none", WARM, size=44),
 }
-# Size of the marks of a curve, and whether they are filled.
-CURVE_MARKS = {"oracle": (ORACLE, 7.5, False), "chosen": (CHOSEN, 4.5, True)}
+CURVE_MARKS: dict[str, dict[str, Any]] = {
+    "oracle": {"label": ORACLE, "markersize": 7.5, "markerfacecolor": "none"},
+    "chosen": {"label": CHOSEN, "markersize": 4.5},
+}
 _PANEL_COLUMNS = 5
 _GAP = "\N{NO-BREAK SPACE}" * 2  # browsers drop plain spaces at the ends of a text
 
@@ -266,10 +268,10 @@ def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
         colour, marker, linestyle = plot.series(place)
         style = {"color": colour, "linestyle": linestyle, "zorder": 3 - 0.1 * place}
         axes.plot(line["place"], line["improvement"], linewidth=1.3, **style)
-        for column in CURVE_MARKS:
+        for column, mark in CURVE_MARKS.items():
             marked = line[line[column] > 0]
-            style = _curve_mark(column, colour, marker)
-            axes.plot(marked["place"], marked["improvement"], zorder=4, **style)
+            style = {"color": colour, "linestyle": "", "marker": marker, "zorder": 4, **mark}
+            axes.plot(marked["place"], marked["improvement"], **style)
     plot.percent_axis(axes, "y", [], "")
     axes.margins(y=0.15)
     axes.locator_params(axis="y", nbins=4)
@@ -278,14 +280,6 @@ def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
     axes.set_xlim(-0.4, len(alphas) - 0.6)
     axes.tick_params(labelsize=7)
     axes.set_title(plot.shorten(dataset), fontsize=8)
-
-
-def _curve_mark(column: str, colour: str, marker: str) -> dict[str, Any]:
-    """A mark without a line, filled or hollow."""
-    _, size, filled = CURVE_MARKS[column]
-    face = colour if filled else "none"
-    colours = {"markerfacecolor": face, "markeredgecolor": colour}
-    return {"linestyle": "", "marker": marker, "markersize": size, **colours}
 
 
 def _present_models(curves: pd.DataFrame) -> list[tuple[int, str]]:
@@ -302,7 +296,7 @@ def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:
         colour, _, linestyle = plot.series(place)
         models.append(Line2D([], [], color=colour, linestyle=linestyle, label=MODELS[model]))
     marks = [
-        Line2D([], [], label=CURVE_MARKS[column][0], **_curve_mark(column, INK, "o"))
+        Line2D([], [], color=INK, linestyle="", marker="o", **CURVE_MARKS[column])
         for column in ("chosen", "oracle")
     ]
     return [*models, *marks]

@@ -85,11 +85,7 @@ def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:
 
 def graph_methods_table(results: Results) -> Table:
     """Mean improvement and time of the graph estimators, per model."""
-    treatments = [
-        treatment
-        for treatment in _treatments(results)
-        if EncodingName.parse(treatment[1]).control is None
-    ]
+    treatments = _treatments(results, lambda name: name.control is None)
     if not treatments:
         return Table.empty("graph_methods", "no transformer was trained with a graph's encoding")
 
@@ -97,7 +93,6 @@ def graph_methods_table(results: Results) -> Table:
         notes = [results.graph_note(str(name), treatment[1]) for name in gains.index]
         seconds = _graph_seconds(results, treatment[1])
         return {
-            **_oracle(gains),
             "empty": notes.count("empty graph"),
             "cut": notes.count("cut graph"),
             "graph_minutes": seconds.mean() / 60,
@@ -108,7 +103,7 @@ def graph_methods_table(results: Results) -> Table:
     gains = declared("graph_methods", "")
     tasks = {task: under(f"{label}, improvement in %", gains) for task, label in TASKS.items()}
     tasks["regression"] += declared("graph_methods", "Graph and encoding")
-    shown = spread(_labelled(data), _labels(treatments), "task", tasks, "Model, graph")
+    shown = spread(data, list(data.index.unique()), "task", tasks, "Model, graph")
     return Table.of("graph_methods", data, [Panel(shown)])
 
 
@@ -133,14 +128,12 @@ def learnable_table(results: Results) -> Table:
         model, encoding = treatment
         both = results.paired(model, encoding, trained if encoding == main else main, scope)
         wins = higher_wins(both["improvement"], both["improvement_other"])
-        counts = {"duels": wins.datasets, "win_rate": wins.percent, "ties": wins.ties}
-        return {**_oracle(gains), **counts}
+        return {"duels": wins.datasets, "win_rate": wins.percent, "ties": wins.ties}
 
     order = product(models, TASKS, (main, trained))
     data = _rows(results, [((model, encoding), task) for model, task, encoding in order], duel)
     tasks = {task: under(heading, declared("learnable")) for task, heading in TASKS.items()}
-    labels = _labels(product(models, (main, trained)))
-    shown = spread(_labelled(data), labels, "task", tasks, "Encoding")
+    shown = spread(data, list(data.index.unique()), "task", tasks, "Encoding")
     return Table.of("learnable", data, [Panel(shown)])
 
 
@@ -159,15 +152,13 @@ def controls_table(results: Results) -> Table:
 
     def duel(treatment: Treatment, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
         model, encoding = treatment
-        against = {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
-        return {"p": wilcoxon(gains["improvement"]).p, **_oracle(gains), **against}
+        return {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
 
     data = _known_rows(results, treatments, duel)
     columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = data.reindex(columns=[*data.columns.difference(columns, sort=False), *columns])
     data["pet_p_holm"] = holm(data["pet_p"])
-    panels = panels_by_scope("controls", _labelled(data), "Model, encoding")
-    return Table.of("controls", data, panels)
+    return Table.of("controls", data, panels_by_scope("controls", data, "Model, encoding"))
 
 
 def _duel(both: pd.DataFrame) -> dict[str, Any]:
@@ -187,11 +178,7 @@ def _duel(both: pd.DataFrame) -> dict[str, Any]:
 def oracle_table(results: Results) -> Table:
     """How much better a choice on the test set looks, for every model and encoding."""
     # A learnable encoding has one alpha, so nothing to choose.
-    treatments = [
-        treatment
-        for treatment in _treatments(results)
-        if not EncodingName.parse(treatment[1]).is_trained
-    ]
+    treatments = _treatments(results, lambda name: not name.is_trained)
     if not treatments:
         return Table.empty("oracle", "no transformer has an alpha to choose")
 
@@ -199,15 +186,12 @@ def oracle_table(results: Results) -> Table:
         choices = results.choices.set_index(["model", "encoding"]).loc[[treatment]]
         choices = choices[choices["dataset"].isin(results.datasets_of(scope))]
         return {
-            "p": wilcoxon(gains["improvement"]).p,
-            **_oracle(gains),
             "inflation": (gains["oracle_improvement"] - gains["improvement"]).mean(),
             "same_alpha": 100 * (choices["alpha"] == choices["oracle_alpha"]).mean(),
         }
 
     data = _known_rows(results, treatments, inflation)
-    panels = panels_by_scope("oracle", _labelled(data), "Model, encoding")
-    return Table.of("oracle", data, panels)
+    return Table.of("oracle", data, panels_by_scope("oracle", data, "Model, encoding"))
 
 
 def no_main_encoding(results: Results) -> str:
@@ -219,29 +203,38 @@ def no_main_encoding(results: Results) -> str:
     return f"no run with {main} has finished; set `analysis.main_encoding` to {' or '.join(known)}"
 
 
-def _treatments(results: Results) -> list[Treatment]:
-    return [(model, name) for model in results.models for name in results.encodings_of(model)]
+def _treatments(results: Results, wanted: Callable[[EncodingName], bool]) -> list[Treatment]:
+    return [
+        (model, name)
+        for model in results.models
+        for name in results.encodings_of(model)
+        if wanted(EncodingName.parse(name))
+    ]
 
 
 def _rows(results: Results, order: Iterable[tuple[Treatment, str]], more: More) -> pd.DataFrame:
     """A row per treatment and scope: its improvements, and what a table adds to them."""
-    rows = []
+    rows, labels = [], []
     for (model, encoding), scope in order:
         gains = results.gains(model, encoding, scope)
         named = {"model": model, "encoding": encoding, "task": scope}
-        summary = asdict(summarize(gains["improvement"]))
+        summary = {**asdict(summarize(gains["improvement"])), **_oracle(gains)}
         rows.append({**named, **summary, **more((model, encoding), scope, gains)})
-    return pd.DataFrame(rows)
+        labels.append(f"{MODELS[model]}, {encoding_label(encoding)}")
+    return pd.DataFrame(rows, index=labels)
 
 
 def _known_rows(results: Results, treatments: list[Treatment], more: More) -> pd.DataFrame:
-    """The same for all scopes, of treatments that have an improvement there."""
+    """The same with a test for all scopes, of treatments that have an improvement there."""
     known = [
         (treatment, scope)
         for scope, treatment in product(SCOPES, treatments)
         if results.gains(*treatment, scope)["improvement"].notna().any()
     ]
-    return _rows(results, known, more)
+    data = _rows(results, known, more)
+    p_values = [wilcoxon(results.gains(*named, scope)["improvement"]).p for named, scope in known]
+    data.insert(list(data).index("oracle_mean"), "p", p_values)
+    return data
 
 
 def _oracle(gains: pd.DataFrame) -> dict[str, Any]:
@@ -252,12 +245,3 @@ def _oracle(gains: pd.DataFrame) -> dict[str, Any]:
         "oracle_positive_rate": summary.positive_rate,
         "oracle_p": wilcoxon(gains["oracle_improvement"]).p,
     }
-
-
-def _labels(treatments: Iterable[Treatment]) -> list[str]:
-    return [f"{MODELS[model]}, {encoding_label(encoding)}" for model, encoding in treatments]
-
-
-def _labelled(data: pd.DataFrame) -> pd.DataFrame:
-    """The same rows under the names of model and encoding."""
-    return data.set_axis(_labels(zip(data["model"], data["encoding"], strict=True)))

@@ -79,19 +79,9 @@ class Effect:
         return self.comparison.summary.datasets
 
     @property
-    def better(self) -> int:
-        """How many of them are better with encodings."""
-        return round(self.comparison.summary.positive_rate * self.datasets / 100)
-
-    @property
     def median(self) -> float:
         """The median improvement."""
         return self.comparison.summary.median
-
-    @property
-    def differing(self) -> int:
-        """How many datasets differ with and without encodings: those that a test can use."""
-        return self.comparison.wilcoxon.used
 
 
 @dataclass(frozen=True)
@@ -166,7 +156,7 @@ def main_effects(results: Results) -> list[Effect]:
             controls=controls[decision.model],
             decision=decision,
         )
-        for decision in judge(evidence, settings.level).models
+        for decision in judge(evidence, settings.level)
     ]
 
 

@@ -33,22 +33,17 @@ def compare_methods(results: Results, scope: str) -> PairwiseComparison:
 
 def comparison_matrix_table(results: Results) -> Table:
     """Every pair of methods: mean difference, wins, ties and losses, test with and without Holm."""
-    comparisons = {
-        scope: comparison
-        for scope in SCOPES
-        if len(pair_rows(comparison := compare_methods(results, scope), scope))
-    }
-    if not comparisons:
+    comparisons = {scope: compare_methods(results, scope) for scope in SCOPES}
+    rows = [pair_rows(comparison, scope) for scope, comparison in comparisons.items()]
+    data = pd.concat(rows, ignore_index=True)
+    if data.empty:
         return Table.empty("comparison_matrix", "no dataset has results of two methods")
-    data = pd.concat(
-        [pair_rows(comparison, scope) for scope, comparison in comparisons.items()],
-        ignore_index=True,
-    )
     methods, others = data["method"].map(method_label), data["other"].map(method_label)
     pairs = data.set_axis(methods + " against " + others)
     matrices = [
         _matrix_panel(comparison, scope, results.settings.level)
         for scope, comparison in comparisons.items()
+        if (data["task"] == scope).any()
     ]
     listings = panels_by_scope("comparison_matrix", pairs, "Methods")
     panels = chain.from_iterable(zip(matrices, listings, strict=True))

@@ -135,17 +135,15 @@ class Results:
         grouped = runs.groupby(["model", "encoding"])["dataset"]
         return {(str(model), str(encoding)): set(names) for (model, encoding), names in grouped}
 
-    @cached_property
-    def graph_states(self) -> dict[tuple[str, str], str]:
-        """Of every dataset and encoding whose graph is `empty` or was `cut`: which of the two."""
-        marked = self.scores[self.scores["graph_state"].isin(["empty", "cut"])]
-        keys = zip(marked["dataset"], marked["encoding"], strict=True)
-        return dict(zip(keys, marked["graph_state"], strict=True))
-
     def graph_note(self, dataset: str, encoding: str) -> str:
         """`empty graph`, `cut graph`, or nothing."""
-        state = self.graph_states.get((dataset, encoding))
-        return f"{state} graph" if state else ""
+        return self._graph_notes.get((dataset, encoding), "")
+
+    @cached_property
+    def _graph_notes(self) -> dict[tuple[str, str], str]:
+        noted = self.scores[self.scores["graph_state"].isin(["empty", "cut"])]
+        keys = zip(noted["dataset"], noted["encoding"], strict=True)
+        return dict(zip(keys, noted["graph_state"] + " graph", strict=True))
 
     def control_of_main(self, kind: str) -> str:
         """The encoding that is the control of this kind of the main one."""
