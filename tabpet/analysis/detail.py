@@ -29,9 +29,9 @@ def detailed_graphs_table(results: Results) -> Table:
     data["abbreviation"] = data["dataset"].map(results.short)
     data["graph_note"] = list(map(results.graph_note, data["dataset"], data["encoding"]))
     panels = [
-        _graphs_panel(results, these, model, task)
+        _graphs_panel(results, rows, model, task)
         for model, task in product(results.models, TASKS)
-        if len(these := data[(data["model"] == model) & (data["task"] == task)])
+        if len(rows := data[(data["model"] == model) & (data["task"] == task)])
     ]
     return Table.of("detailed_graphs", data[COLUMNS], panels)
 
@@ -65,9 +65,9 @@ def detailed_models_table(results: Results) -> Table:
     data = results.methods.merge(gains, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     panels = [
-        _models_panel(results, these, task)
+        _models_panel(results, rows, task)
         for task in TASKS
-        if len(these := data[data["task"] == task])
+        if len(rows := data[data["task"] == task])
     ]
     return Table.of("detailed_models", data, panels, **results.words)
 

@@ -90,11 +90,11 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
     figure = plot.new_figure(9, 3.8)
     left, right = figure.subplots(1, 2)
     for place, encoding in enumerate(joined["encoding"].unique()):
-        mine = joined[joined["encoding"] == encoding]
+        rows = joined[joined["encoding"] == encoding]
         label = encoding_label(encoding)
         color, _, line = plot.series(place)
         for axes, column in ((left, "effective_rank"), (right, "improvement")):
-            wide = mine.pivot_table(index="dataset", columns="alpha", values=column)
+            wide = rows.pivot_table(index="dataset", columns="alpha", values=column)
             for _, curve in wide.iterrows():
                 axes.plot(curve.index, curve, color=color, linestyle=line, linewidth=0.7, alpha=0.6)
             plot.mean_curve(
@@ -126,12 +126,12 @@ def draw_theory() -> Drawing:
     panels = figure.subplots(1, len(THEOREMS), sharey=True)
     for axes, (name, theorem) in zip(panels, THEOREMS.items(), strict=True):
         for place, d in enumerate(THEORY_DIMENSIONS):
-            mine = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
+            rows = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
             color, _, _ = plot.series(place)
-            axes.fill_between(mine["alpha"], mine["low"] - 1, mine["high"] - 1, color=color,
+            axes.fill_between(rows["alpha"], rows["low"] - 1, rows["high"] - 1, color=color,
                               alpha=0.25, linewidth=0)  # fmt: skip
-            axes.plot(mine["alpha"], mine["mean"] - 1, color=color, label=f"simulated, d = {d}")
-            axes.plot(mine["alpha"], mine["bound"] - 1, color=color, linestyle="--",
+            axes.plot(rows["alpha"], rows["mean"] - 1, color=color, label=f"simulated, d = {d}")
+            axes.plot(rows["alpha"], rows["bound"] - 1, color=color, linestyle="--",
                       label=f"bound, d = {d}")  # fmt: skip
         inputs = "independent" if theorem.inputs == "independent" else "two latent"
         axes.set_title(f"Theorem {name}: {inputs} inputs,\n{theorem.encodings} encodings")
@@ -177,9 +177,9 @@ def _rank_and_score(trained: pd.DataFrame, significance: float) -> list[str]:
     from scipy.stats import spearmanr
 
     correlations = {
-        str(dataset): float(spearmanr(mine["effective_rank"], mine["improvement"]).statistic)
-        for dataset, mine in trained.groupby("dataset", sort=False)
-        if len(mine) > 2 and np.ptp(mine["improvement"]) > 0 and np.ptp(mine["effective_rank"]) > 0
+        str(dataset): float(spearmanr(rows["effective_rank"], rows["improvement"]).statistic)
+        for dataset, rows in trained.groupby("dataset", sort=False)
+        if len(rows) > 2 and np.ptp(rows["improvement"]) > 0 and np.ptp(rows["effective_rank"]) > 0
     }
     if not correlations:
         return []

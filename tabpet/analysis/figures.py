@@ -88,10 +88,10 @@ def _draw_boxes(
     averages = averages[averages["model"].isin(models) & averages["encoding"].isin(encodings)]
     figure, panels = plot.panel_grid(7.2, height, models, [""], sharex=True)
     for (model, _), axes in panels.items():
-        these = averages[averages["model"] == model]
-        _paired_boxes(axes, these, present(encodings, these["encoding"]))
+        rows = averages[averages["model"] == model]
+        _paired_boxes(axes, rows, present(encodings, rows["encoding"]))
         plot.percent_axis(axes, "x", averages[GAINS], "improvement over no encodings, percent")
-        axes.set_title(f"{MODELS[model]}, {count(these['dataset'].nunique(), 'dataset')}")
+        axes.set_title(f"{MODELS[model]}, {count(rows['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     handles = [
         Patch(facecolor=SHADES[2], edgecolor=MAIN, label=CHOSEN),
@@ -135,9 +135,9 @@ def draw_learnable(results: Results) -> Drawing:
     height = 1.5 + 0.21 * numbers["task"].value_counts().max()
     figure, panels = plot.panel_grid(4.6 * len(tasks) + 0.6, height, [""], tasks)
     for (_, task), axes in panels.items():
-        these = numbers[numbers["task"] == task]
-        _dumbbells(axes, these)
-        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(these), 'dataset')}")
+        rows = numbers[numbers["task"] == task]
+        _dumbbells(axes, rows)
+        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(rows), 'dataset')}")
     plot.legend_below(figure)
     return Drawing(figure, numbers)
 
@@ -165,14 +165,14 @@ def draw_size(results: Results) -> Drawing:
     width = max(5.8, 3.3 * len(models))
     figure, panels = plot.panel_grid(width, 3.6, [""], models, sharex=True, sharey=True)
     for (_, model), axes in panels.items():
-        these = numbers[numbers["model"] == model]
+        gains = numbers[numbers["model"] == model]
         for column, mark in GAIN_MARKS.items():
-            mark.draw(axes, these["rows"], these[column])
+            mark.draw(axes, gains["rows"], gains[column])
         plot.count_axis(axes)
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
         axes.set_xlabel("rows of the dataset")
-        _draw_thirds(axes, these)
-        axes.set_title(f"{MODELS[model]}, {count(len(these), 'dataset')}\n{_trend(these)}")
+        _draw_thirds(axes, gains)
+        axes.set_title(f"{MODELS[model]}, {count(len(gains), 'dataset')}\n{_trend(gains)}")
         axes.label_outer()
     plot.legend_below(figure)
     return Drawing(figure, numbers)
@@ -261,9 +261,9 @@ def alpha_curves(results: Results) -> pd.DataFrame:
 def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
     """One dataset: a line per model over the alphas, evenly spaced as they were listed."""
     alphas = sorted(curves["alpha"].unique())
-    these = curves[curves["dataset"] == dataset]
+    rows = curves[curves["dataset"] == dataset]
     for place, model in _present_models(curves):
-        line = these[these["model"] == model].sort_values("alpha")
+        line = rows[rows["model"] == model].sort_values("alpha")
         line = line.assign(place=np.searchsorted(alphas, line["alpha"]))
         colour, marker, linestyle = plot.series(place)
         style = {"color": colour, "linestyle": linestyle, "zorder": 3 - 0.1 * place}

@@ -49,9 +49,9 @@ def significance_table(results: Results) -> Table:
 def panels_by_scope(table: str, frame: pd.DataFrame, corner: str) -> list[Panel]:
     """A panel per task and for both together; the index holds the labels of rows."""
     return [
-        Panel(show(these, declared(table), corner), heading)
+        Panel(show(rows, declared(table), corner), heading)
         for scope, heading in SCOPES.items()
-        if len(these := frame[frame["task"] == scope])
+        if len(rows := frame[frame["task"] == scope])
     ]
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from tabpet.analysis.detail import spread_datasets
 from tabpet.analysis.formats import whole
 from tabpet.analysis.names import METHODS, METRICS, MODELS, TASKS, TREES
-from tabpet.analysis.results import Results, present
+from tabpet.analysis.results import Results, by_variant, present
 from tabpet.analysis.table import Column, Panel, Table, declared, spread, under
 from tabpet.names import EncodingName, Method, Variant, encoding_label, method_label
 
@@ -26,16 +26,8 @@ OUR_NAMES = {
 }
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
 ROUNDING = 5e-5  # half of the last digit that the paper prints
+NUMBERS = ["seeds", "splits", "test", "sd", "improvement", "oracle_test", "oracle_improvement"]
 VERDICTS = ("within", "better", "worse", "not run")
-# Scores of this run without and with encodings, by what they are called beside the paper's.
-OURS: dict[Variant, dict[str, str]] = {
-    "": {"base_test": "test", "base_sd": "sd"},
-    "pet": {
-        "test": "test",
-        "test_sd": "sd",
-        **{name: name for name in ("improvement", "oracle_test", "oracle_improvement")},
-    },
-}
 
 
 @cache
@@ -125,21 +117,19 @@ def _score_label(encoding: str, kind: str) -> str:
 
 def _our_scores(results: Results) -> pd.DataFrame:
     """Scores of this run under the paper's names; its main encoding is Spearman."""
-    averages, methods = results.averages, results.methods
-    trees = methods[methods["method"].isin(TREES)]
-    shared, numbers = ["dataset", "seeds", "splits"], list(OURS["pet"].values())
-    frames = [trees[[*shared, "test", "sd"]].assign(cell=trees["method"])]
-    for variant, columns in OURS.items():
-        scores = averages[[*shared, *columns]].rename(columns=columns)
-        names = list(zip(averages["model"], averages["encoding"], strict=True))
-        keys = [_score_key(model, encoding, variant) for model, encoding in names]
-        main = [str(Method(model, variant)) for model, _ in names]
-        spearman = averages["encoding"] == PAPER_ENCODING
-        frames += [scores.assign(cell=keys), scores.assign(cell=main)[spearman]]
-    filled = [frame for frame in frames if len(frame)]
-    scores = pd.concat(filled or [pd.DataFrame()])
-    scores = scores.reindex(columns=["dataset", "cell", *shared[1:], *numbers])
-    return scores.astype(dict.fromkeys([*shared[1:], *numbers], float))
+    models = by_variant(results.averages).rename(columns={"oracle": "oracle_test"})
+    main = models[models["encoding"] == PAPER_ENCODING]
+    trees = results.methods[results.methods["method"].isin(TREES)]
+    frames = [
+        models.assign(
+            cell=list(map(_score_key, models["model"], models["encoding"], models["variant"]))
+        ),
+        main.assign(cell=list(map(str, map(Method, main["model"], main["variant"])))),
+        trees[["dataset", "seeds", "splits", "test", "sd"]].assign(cell=trees["method"]),
+    ]
+    filled = [frame for frame in frames if len(frame)] or [pd.DataFrame()]
+    scores = pd.concat(filled).reindex(columns=["dataset", "cell", *NUMBERS])
+    return scores.astype(dict.fromkeys(NUMBERS, float))
 
 
 def _verdict_panel(data: pd.DataFrame) -> Panel:

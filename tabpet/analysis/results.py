@@ -103,10 +103,10 @@ class Results:
         Datasets that the model skips, or that were not planned, have no line.
         """
         averages = self.averages
-        mine = averages[(averages["model"] == model) & (averages["encoding"] == encoding)]
+        rows = averages[(averages["model"] == model) & (averages["encoding"] == encoding)]
         planned = self._planned.get((model, encoding), set())
         datasets = [name for name in self.datasets_of(task) if name in planned]
-        return mine.set_index("dataset")[GAINS].reindex(datasets)
+        return rows.set_index("dataset")[GAINS].reindex(datasets)
 
     def paired(self, model: str, encoding: str, other: str, task: str = "all") -> pd.DataFrame:
         """Improvements of two encodings per dataset, on the splits that have both.
@@ -160,9 +160,9 @@ class Results:
 
     def method_table(self, task: str, column: str = "test") -> pd.DataFrame:
         """Datasets x methods of one task, in the order of the main table."""
-        mine = self.methods[self.methods["task"] == task]
-        table = mine.pivot_table(index="dataset", columns="method", values=column)
-        order = [name for name in mine["method"].unique() if name in table]
+        rows = self.methods[self.methods["task"] == task]
+        table = rows.pivot_table(index="dataset", columns="method", values=column)
+        order = [name for name in rows["method"].unique() if name in table]
         ranked = [name for name in METHODS if name in order]
         return table.reindex(
             index=[name for name in self.datasets_of(task) if name in table.index],
@@ -204,18 +204,23 @@ def read_table(path: Path) -> pd.DataFrame | None:
     return pd.read_csv(path) if path.read_text(encoding="utf-8").strip() else None
 
 
+def by_variant(averages: pd.DataFrame) -> pd.DataFrame:
+    """Scores of a model without (`variant` "") and with its encodings ("pet"), a row each."""
+    plain = {"base_test": "test", "base_sd": "sd"}
+    encoded = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
+    shared = ["dataset", "task", "model", "encoding", "seeds", "splits"]
+    rows = [
+        averages[[*shared, *plain]].rename(columns=plain).assign(variant=""),
+        averages[[*shared, *encoded, *GAINS]].rename(columns=encoded).assign(variant="pet"),
+    ]
+    return pd.concat(rows, ignore_index=True)
+
+
 def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:
     """Test scores of methods: trees, references, and transformers without and with Tab-PET."""
-    averages = average_splits(choices[choices["encoding"] == encoding])
-    plain = {"base_test": "test", "base_sd": "sd"}
-    tab_pet = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
-    shared = ["dataset", "task", "seeds", "splits"]
-    pet = [str(Method(model, "pet")) for model in averages["model"]]
-    frames = [
-        _learner_scores(scored_runs(scores)),
-        averages[[*shared, *plain]].rename(columns=plain).assign(method=averages["model"]),
-        averages[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=pet),
-    ]
+    models = by_variant(average_splits(choices[choices["encoding"] == encoding]))
+    names = map(Method, models["model"], models["variant"])
+    frames = [_learner_scores(scored_runs(scores)), models.assign(method=list(map(str, names)))]
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]
     methods = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
     # Datasets as they stand in the scores, methods as in the main table.

@@ -1,7 +1,7 @@
 """Every table of the results, and those about the scores of whole methods."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -140,28 +140,27 @@ def _against(results: Results, opponent: str, method: str, task: str) -> dict[st
     nothing = pd.Series(np.nan, index=scores.index)
     ours, theirs = scores.get(method, nothing), scores.get(opponent, nothing)
     best = oracle.get(method, nothing).reindex(scores.index)
-    wins, best_wins = win_rate(task, ours, theirs), win_rate(task, best, theirs)
-    gain, best_gain = improvement(task, theirs, ours), improvement(task, theirs, best)
-    test, summary, best_summary = wilcoxon(gain), summarize(gain), summarize(best_gain)
     return {
         "method": method,
         "opponent": opponent,
         "task": task,
-        "datasets": wins.datasets,
-        "wins": wins.wins,
-        "ties": wins.ties,
-        "losses": wins.losses,
-        "win_rate": wins.percent,
-        "mean_difference_pct": summary.mean,
-        "median_difference_pct": summary.median,
-        "p": test.p,
-        "effect_size": test.effect_size,
+        **asdict(win_rate(task, ours, theirs)),
+        **_head_to_head(task, ours, theirs),
+        "effect_size": wilcoxon(improvement(task, theirs, ours)).effect_size,
         # NOTE[PAPER]: its test against trees is on raw metric differences, ruled by a few scales.
         "p_paper_rule": wilcoxon(ours - theirs, rule="paper").p,
-        "oracle_win_rate": best_wins.percent,
-        "oracle_mean_difference_pct": best_summary.mean,
-        "oracle_median_difference_pct": best_summary.median,
-        "oracle_p": wilcoxon(best_gain).p,
+        **{f"oracle_{key}": x for key, x in _head_to_head(task, best, theirs).items()},
+    }
+
+
+def _head_to_head(task: str, ours: pd.Series, theirs: pd.Series) -> dict[str, float]:
+    gains = improvement(task, theirs, ours)
+    summary = summarize(gains)
+    return {
+        "win_rate": win_rate(task, ours, theirs).percent,
+        "mean_difference_pct": summary.mean,
+        "median_difference_pct": summary.median,
+        "p": wilcoxon(gains).p,
     }
 
 
