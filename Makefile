@@ -18,8 +18,14 @@ test-slurm: $(READY) # on a throw-away Slurm on this machine, which is installed
 	tests/slurm/run
 
 # The project's own evidence, docs/reference.md: hours, at low priority; killed, it goes on from there.
+# Who holds `running` is the only one, so a lock that a killed snakemake has left behind can go.
+REFERENCE := snakemake --profile profiles/local --configfile configs/reference.yaml --directory results/reference
 reference: $(READY)
-	nice -n 19 snakemake --profile profiles/local --configfile configs/reference.yaml --directory results/reference
+	@mkdir -p results/reference
+	@flock --nonblock --conflict-exit-code 75 results/reference/running \
+		sh -c '$(REFERENCE) --unlock --quiet all && exec nice -n 19 $(REFERENCE)' || { \
+		test $$? -ne 75 || echo "make reference is running already, or a job of a killed run is still at work."; \
+		exit 1; }
 
 lint: $(READY)
 	ruff check .

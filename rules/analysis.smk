@@ -10,6 +10,7 @@ rule collect_dataset:
         "results/logs/collect_dataset/{dataset}.log",
     benchmark:
         "results/benchmarks/collect_dataset/{dataset}.tsv"
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1

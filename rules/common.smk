@@ -29,7 +29,13 @@ from tabpet.plan import (
     run_settings,
 )
 from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
-from tabpet.resources import training_megabytes, training_minutes, tuning_minutes
+from tabpet.resources import (
+    UNKNOWN_FEATURES,
+    UNKNOWN_ROWS,
+    training_megabytes,
+    training_minutes,
+    tuning_minutes,
+)
 from tabpet.settings import load_settings
 from tabpet.state import recorded_alphas, state_key
 from tabpet.studies import STUDIES, generated_tables, study_run
@@ -67,6 +73,20 @@ INSTANT_GRAPHS = [
     if graph.shares_job and (key in GRAPHS.own or key in settings.graphs)
 ]
 SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS)
+
+
+def table_size(name):
+    """Values of a table, by its catalog row."""
+    row = catalog[name]
+    return (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES)
+
+
+BY_SIZE = sorted(datasets, key=table_size, reverse=True)
+
+
+def smallest_first(wildcards):
+    """The priority of a table's jobs: a small one is done, and can be looked at, before the next."""
+    return BY_SIZE.index(wildcards.dataset) + 1 if wildcards.dataset in BY_SIZE else 0
 
 
 def source_file(wildcards):

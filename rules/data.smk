@@ -11,6 +11,7 @@ rule fetch_dataset:
         "results/logs/fetch_dataset/{dataset}.log",
     benchmark:
         "results/benchmarks/fetch_dataset/{dataset}.tsv"
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1
@@ -37,6 +38,7 @@ rule prepare_split:
         "results/logs/prepare_split/{dataset}-split{split}.log",
     benchmark:
         "results/benchmarks/prepare_split/{dataset}-split{split}.tsv"
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1

@@ -15,6 +15,7 @@ rule encode_positions:
         "results/benchmarks/encode_positions/{dataset}-split{split}-{graph}.tsv"
     wildcard_constraints:
         graph=SLOW_GRAPH,
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1

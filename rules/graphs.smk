@@ -17,6 +17,7 @@ rule estimate_instant_graphs:
         "results/logs/estimate_instant_graphs/{dataset}-split{split}.log",
     benchmark:
         "results/benchmarks/estimate_instant_graphs/{dataset}-split{split}.tsv"
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1
@@ -56,6 +57,7 @@ rule estimate_graph:
         "results/benchmarks/estimate_graph/{dataset}-split{split}-{graph}.tsv"
     wildcard_constraints:
         graph=SLOW_GRAPH,
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1

@@ -21,6 +21,7 @@ rule train_transformer:
         "results/benchmarks/train_transformer/{dataset}-split{split}-{model}-{encoding}.tsv"
     wildcard_constraints:
         dataset=one_of(TRAINED_TOGETHER),
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1

@@ -22,6 +22,7 @@ rule tune_trees:
         "results/benchmarks/tune_trees/{dataset}-split{split}-{learner}.tsv"
     wildcard_constraints:
         dataset=one_of(TUNED_TOGETHER),
+    priority: smallest_first
     conda:
         "../envs/tabpet.yaml"
     threads: 1
@@ -75,6 +76,7 @@ if settings.references:
             "results/benchmarks/fit_references/{dataset}-split{split}"
             + ("-seed{seed}" if settings.seeds_of_splits == "paired" else "")
             + ".tsv"
+        priority: smallest_first
         conda:
             "../envs/tabpet.yaml"
         threads: 1

@@ -87,4 +87,8 @@ def _run(
     if not finite.all():
         estimate.adjacency = np.where(finite, estimate.adjacency, 0.0)
         estimate.warnings.append(f"{np.count_nonzero(~finite)} weights were not finite: now 0")
+    if not estimator.directed:
+        # An edge has one weight, and a file holds it once: both directions to the last digit.
+        upper = np.triu(estimate.adjacency, 1)
+        estimate.adjacency = upper + upper.T
     return estimate
