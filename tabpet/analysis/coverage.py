@@ -98,7 +98,8 @@ def _stage_rows(results: Results) -> Iterator[dict[str, Any]]:
             yield _stage_row(results, f"Graphs: {encoding_label(str(method))}", graphs)
     jobs = job_outcomes(results.scores)
     jobs = jobs[~jobs["outcome"].isin(["skipped", NO_GRAPH, "missing", "outdated"])]
-    stage = jobs["encoding"].map(_kind) + ": " + jobs["model"].map(model_label)
+    kinds = jobs["encoding"].map({TUNED: "Tuning", DEFAULT: "References"}).fillna("Training")
+    stage = kinds + ": " + jobs["model"].map(model_label)
     for name, group in jobs.groupby(stage, sort=False):
         yield _stage_row(results, str(name), group)
 
@@ -116,10 +117,6 @@ def _stage_row(results: Results, stage: str, jobs: pd.DataFrame) -> dict[str, An
         "max_seconds": seconds.max(),
         "longest": results.short(longest) if longest else "",
     }
-
-
-def _kind(encoding: str) -> str:
-    return {TUNED: "Tuning", DEFAULT: "References"}.get(encoding, "Training")
 
 
 def _treatment_name(model: str, encoding: str) -> str:

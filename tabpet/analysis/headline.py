@@ -21,7 +21,6 @@ from tabpet.analysis.results import Results, present
 from tabpet.names import Method, encoding_label
 from tabpet.stats import (
     Comparison,
-    ControlDecision,
     Evidence,
     ModelDecision,
     compare,
@@ -185,14 +184,10 @@ def _leads(effects: Sequence[Effect]) -> dict[str, Any]:
         return {"ahead_of_all": max(control.p_ahead for _, control in tested), "leads": {}}
     leads: dict[str, list[tuple[str, str, float]]] = {}
     for effect, control in tested:
-        lead = (effect.label, control.name, _shown_p(control))
-        leads.setdefault(control.outcome, []).append(lead)
+        # The corrected p of the direction in which the differences point.
+        p = control.p_behind if control.difference.direction < 0 else control.p_ahead
+        leads.setdefault(control.outcome, []).append((effect.label, control.name, p))
     return {"ahead_of_all": None, "leads": leads}
-
-
-def _shown_p(control: ControlDecision) -> float:
-    """The corrected p of the direction in which the differences point."""
-    return control.p_behind if control.difference.direction < 0 else control.p_ahead
 
 
 def _learned_duel(results: Results) -> Duel | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis import claims, coverage, detail, gains, matrix, mixed, names, paper
+from tabpet.analysis import coverage, detail, gains, matrix, mixed, names, paper
 from tabpet.analysis.captions import TABLES
 from tabpet.analysis.formats import narrow_interval, number, score, whole
 from tabpet.analysis.names import METRICS, TASKS
@@ -252,6 +252,6 @@ MAKERS: dict[str, Callable[[Results], Table]] = {
     "timing": timing_table,
     "cost": coverage.cost_table,
     "paper": paper.paper_table,
-    "claims": claims.claims_table,
+    "claims": paper.claims_table,
     "coverage": coverage.coverage_table,
 }

@@ -1,7 +1,6 @@
 """The table of published gains: the paper's own numbers come back from a grid made of them."""
 
-from tabpet.analysis.claims import claims_table
-from tabpet.analysis.paper import read_reference
+from tabpet.analysis.paper import claims_table, read_reference
 from tabpet.analysis.results import Results
 from tests.analysis.grid import full_results
 
