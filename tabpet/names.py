@@ -103,6 +103,11 @@ def encoding_label(name: str) -> str:
     return EncodingName.parse(name).label
 
 
+def treatment_label(model: str, encoding: str) -> str:
+    """`saint` and `spearman` as "SAINT, Spearman"; also for what learners have in its place."""
+    return f"{model_label(model)}, {encoding_label(encoding)}"
+
+
 def method_label(name: str) -> str:
     """`ft_transformer+pet` as "FT-Transformer+PET", `xgboost-default` as "XGBoost, default"."""
     return Method.parse(name).label

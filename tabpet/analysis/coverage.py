@@ -6,15 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.names import TRANSFORMERS
 from tabpet.analysis.results import Results
+from tabpet.analysis.selection import CHOICE
 from tabpet.analysis.table import Column, Panel, Table, declared, show
-from tabpet.names import encoding_label, model_label
+from tabpet.names import encoding_label, model_label, treatment_label
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import STATUSES
 
-JOB = ["dataset", "split", "model", "encoding", "seed"]
-CHOICE = JOB[:-1]
+JOB = [*CHOICE, "seed"]
 NO_GRAPH = "no graph"  # skipped, because there is no graph to encode
 OUTCOMES = (*STATUSES[:2], NO_GRAPH, *STATUSES[2:])
 
@@ -58,7 +57,7 @@ def coverage_table(results: Results) -> Table:
     summary = _count(jobs, ["model", "encoding"]).set_index(["model", "encoding"])
     summary["datasets"] = data.groupby(["model", "encoding"])["dataset"].nunique()
     summary["complete"] = done.reindex(summary.index, fill_value=0)
-    labelled = summary.set_axis([_treatment_name(*treatment) for treatment in summary.index])
+    labelled = summary.set_axis([treatment_label(*treatment) for treatment in summary.index])
     total = show(summary.sum().to_frame("all").T, [JOBS, *COUNTS], "Model, encoding")
     columns = [*declared("coverage"), JOBS, *(replace(c, format=_unless_zero) for c in COUNTS)]
     panel = Panel(show(labelled, columns, "Model, encoding")).with_footer(total)
@@ -117,8 +116,3 @@ def _stage_row(results: Results, stage: str, jobs: pd.DataFrame) -> dict[str, An
         "max_seconds": seconds.max(),
         "longest": results.short(longest) if longest else "",
     }
-
-
-def _treatment_name(model: str, encoding: str) -> str:
-    label = encoding_label(encoding) if model in TRANSFORMERS else encoding
-    return f"{model_label(model)}, {label}"

@@ -13,7 +13,7 @@ import pandas as pd
 from tabpet.analysis.names import MODELS, TASKS
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Panel, Table, declared, show, spread, under
-from tabpet.names import EncodingName, encoding_label
+from tabpet.names import EncodingName, treatment_label
 from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
@@ -220,7 +220,7 @@ def _rows(results: Results, order: Iterable[tuple[Treatment, str]], more: More) 
         named = {"model": model, "encoding": encoding, "task": scope}
         summary = {**asdict(summarize(gains["improvement"])), **_oracle(gains)}
         rows.append({**named, **summary, **more((model, encoding), scope, gains)})
-        labels.append(f"{MODELS[model]}, {encoding_label(encoding)}")
+        labels.append(treatment_label(model, encoding))
     return pd.DataFrame(rows, index=labels)
 
 

@@ -28,9 +28,9 @@ from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method, encoding_label, model_label
 from tabpet.registry import DEFAULT, TUNED
 
-# What the page's style sheet calls the colours of the figures, so that it can change them.
 # Of plot.LINES, as SVG has them.
 _DASHES = ("none", "8 4", "2 3", "8 3 2 3", "8 2 2 2 2 2", "2 2")
+# What the page's style sheet calls the colours of the figures, so that it can change them.
 _COLOURS = {
     plot.INK: "ink",
     plot.SOFT: "soft",
@@ -109,14 +109,14 @@ def run_facts(results: Results) -> str:
     learners = [model_label(model) for model in scores["model"].unique()]
     names = scores["encoding"][~scores["encoding"].isin([TUNED, DEFAULT])].unique()
     encodings = "; ".join(encoding_label(name) for name in names)
-    parts = [
+    facts = [
         f"{count(len(results.tasks), 'dataset')} ({kinds})",
         f"{count(len(learners), 'learner')} ({', '.join(learners)})",
         f"{count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
         count(scores["split"].nunique(), "split"),
         count(scores["seed"].nunique(), "seed"),
     ]
-    return ", ".join(parts) + "."
+    return ", ".join(facts) + "."
 
 
 def key_numbers(results: Results) -> list[KeyNumber]:
@@ -237,7 +237,7 @@ def inline_svg(svg: str, name: str) -> str:
             if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
                 parent.remove(child)
     values = [value for element in root.iter() for value in element.attrib.values()]
-    used = {part.partition(")")[0] for value in values for part in value.split("#")[1:]}
+    used = {link.partition(")")[0] for value in values for link in value.split("#")[1:]}
     for element in root.iter():
         if element.get("id") not in used:
             element.attrib.pop("id", None)

@@ -14,7 +14,7 @@ from tabpet.analysis.formats import percent, whole
 from tabpet.analysis.names import METHODS, METRICS, MODELS, NULL_CONTROLS, TASKS, TREES
 from tabpet.analysis.results import GAINS, Results, by_variant, present
 from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
-from tabpet.names import EncodingName, Method, Variant, encoding_label, method_label
+from tabpet.names import EncodingName, Method, Variant, method_label, treatment_label
 from tabpet.stats import summarize
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -113,7 +113,7 @@ def _score_key(model: str, encoding: str, variant: Variant) -> str:
 
 
 def _score_label(encoding: str, kind: str) -> str:
-    return f"{MODELS[GRAPH_MODEL]}, {encoding_label(encoding)}, {kind}"
+    return f"{treatment_label(GRAPH_MODEL, encoding)}, {kind}"
 
 
 def _our_scores(results: Results) -> pd.DataFrame:
