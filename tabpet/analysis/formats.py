@@ -19,7 +19,7 @@ def number(value: float, decimals: int = 2) -> str:
 
 
 whole, tenths, number3, number4 = (partial(number, decimals=n) for n in (0, 1, 3, 4))
-text = str
+text = str  # as it is
 
 
 def percent(value: float) -> str:

@@ -53,7 +53,7 @@ def graph_minutes() -> pd.DataFrame:
 def paper_table(results: Results) -> Table:
     """Every published score beside the one of this run, with a verdict."""
     published = _published_scores()
-    if published["dataset"].isin(results.methods["dataset"]).sum() == 0:
+    if not published["dataset"].isin(results.methods["dataset"]).any():
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
         return Table.empty("paper", reason)
     data = published.merge(_our_scores(results), on=["dataset", "cell"], how="left")
