@@ -141,7 +141,7 @@ def _old_answer(difference: Difference, p: float, one: Evidence, level: float) -
 
 def new_answers(evidence: Sequence[Evidence], level: float) -> list[Answer]:
     """The package's rule."""
-    return [one.answer for one in judge(evidence, level).models]
+    return [one.answer for one in judge(evidence, level)]
 
 
 RULES = {"before": old_answers, "after": new_answers}

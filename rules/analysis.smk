@@ -58,9 +58,9 @@ rule tabulate_results:
                 f"results/tables/{name}.csv",
                 caption=f"../report/tables/{name}.rst",
                 category="Tables",
-                labels={"table": title},
+                labels={"table": about.title},
             )
-            for name, title in TABLES.items()
+            for name, about in TABLES.items()
         ],
         expand("results/tables/{name}.tex", name=TABLES),
     log:

@@ -8,8 +8,14 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 from snakemake.exceptions import WorkflowError
 
-from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, figure_files
-from tabpet.analysis.names import STUDY_TABLES, TABLES, table_files
+from tabpet.analysis.captions import (
+    FIGURES,
+    STUDY_FIGURES,
+    STUDY_TABLES,
+    TABLES,
+    figure_files,
+    table_files,
+)
 from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.costs import small_tables
 from tabpet.errors import TabpetError

@@ -19,7 +19,7 @@ class EncodingName:
 
     @classmethod
     def parse(cls, name: str) -> "EncodingName":
-        """The parts of a name."""
+        """Take a name apart."""
         graph, dash, control = name.partition("-")
         if not dash:
             return cls(graph)
@@ -37,7 +37,7 @@ class EncodingName:
 
     @property
     def label(self) -> str:
-        """`spearman-random` as "Spearman, random"."""
+        """What tables and figures call it."""
         graph = GRAPHS.entries[self.graph].label if self.graph in GRAPHS.entries else self.graph
         return graph if self.control is None else f"{graph}, {CONTROLS[self.control].label}"
 
@@ -51,7 +51,7 @@ class Method:
 
     @classmethod
     def parse(cls, name: str) -> "Method":
-        """The parts of a name."""
+        """Take a name apart."""
         for variant, suffix in _SUFFIXES.items():
             if name.endswith(suffix):
                 return cls(name.removesuffix(suffix), variant)
@@ -64,7 +64,12 @@ class Method:
         return cls(learner, "default" if plain else "")
 
     def __str__(self) -> str:
-        return self.model + _SUFFIXES.get(self.variant, "")
+        return self.model + self.suffix
+
+    @property
+    def suffix(self) -> str:
+        """What the name ends with, after the model."""
+        return _SUFFIXES.get(self.variant, "")
 
     @property
     def is_reference(self) -> bool:
@@ -74,7 +79,7 @@ class Method:
 
     @property
     def label(self) -> str:
-        """`ft_transformer+pet` as "FT-Transformer+PET", `xgboost-default` as "XGBoost, default"."""
+        """What tables and figures call it."""
         return self._with_variant(model_label(self.model))
 
     @property
@@ -91,3 +96,18 @@ def model_label(key: str) -> str:
     """The label of a transformer or of a learner without tokens."""
     entry = MODELS.entries.get(key) or LEARNERS.entries.get(key)
     return entry.label if entry else key
+
+
+def encoding_label(name: str) -> str:
+    """`spearman-random` as "Spearman, random"."""
+    return EncodingName.parse(name).label
+
+
+def treatment_label(model: str, encoding: str) -> str:
+    """`saint` and `spearman` as "SAINT, Spearman"; also for what learners have in its place."""
+    return f"{model_label(model)}, {encoding_label(encoding)}"
+
+
+def method_label(name: str) -> str:
+    """`ft_transformer+pet` as "FT-Transformer+PET", `xgboost-default` as "XGBoost, default"."""
+    return Method.parse(name).label

@@ -117,16 +117,16 @@ def draw_attention(
     d_pe = 4
     d_t = width + d_pe
     query, key = (_scaled(rng.normal(size=(d_t, d_t))) for _ in range(2))
-    asked = norms * query.T @ _scaled(rng.normal(size=(d_t, 1)))[:, 0]
+    queried = norms * query.T @ _scaled(rng.normal(size=(d_t, 1)))[:, 0]
     tokens = rng.normal(size=(d, width))
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
     if d <= width:
         tokens = _orthonormal(tokens)
-    position = rng.normal(size=(d if encodings == "random" else 2, d_pe)) @ key[width:] @ asked
+    position = rng.normal(size=(d if encodings == "random" else 2, d_pe)) @ key[width:] @ queried
     second, first = np.sort(position)[-2:]
     position = position / (first - second)
     return Attention(
-        content=tokens @ key[:width] @ asked,
+        content=tokens @ key[:width] @ queried,
         position=position if encodings == "random" else np.repeat(position, d // 2),
         # NOTE[PAPER]: V can't keep the norm of whole tokens and have V_p = 0; it keeps that of w_i.
         values=tokens @ _orthonormal(rng.normal(size=(width, width))),

@@ -1,7 +1,7 @@
 """Write every table of results.
 
 Reads: `scores.parquet`, `tables/graphs.csv` (if there are graphs), `tables/datasets.csv`. Writes:
-the tables that `tabpet.analysis.names.TABLES` lists, as CSV and LaTeX.
+the tables that `tabpet.analysis.captions.TABLES` lists, as CSV and LaTeX.
 """
 
 from pathlib import Path

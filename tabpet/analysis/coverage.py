@@ -1,47 +1,25 @@
 """What was planned and what came of it, and how long it took."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.formats import number
-from tabpet.analysis.names import MODELS, TRANSFORMERS, encoding_name
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, show
+from tabpet.analysis.selection import CHOICE
+from tabpet.analysis.table import Column, Panel, Table, declared, show
+from tabpet.names import encoding_label, model_label, treatment_label
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import STATUSES
 
-JOB = ["dataset", "split", "model", "encoding", "seed"]
-CHOICE = JOB[:-1]
+JOB = [*CHOICE, "seed"]
 NO_GRAPH = "no graph"  # skipped, because there is no graph to encode
 OUTCOMES = (*STATUSES[:2], NO_GRAPH, *STATUSES[2:])
 
 
-def _unless_none(jobs: int) -> str:
-    return str(jobs) if jobs else ""
-
-
-def _seconds(value: float) -> str:
-    return number(value, 1)
-
-
-COVERAGE = (
-    Column("datasets", "", "datasets"),
-    Column("complete", "", "complete"),
-    Column("planned", "", "jobs"),
-    *(Column(outcome, "", outcome, _unless_none) for outcome in OUTCOMES),
-)
-ALL_JOBS = [Column("planned", "", "jobs"), *(Column(outcome, "", outcome) for outcome in OUTCOMES)]
-COST = (
-    Column("jobs", "", "jobs"),
-    Column("timed", "", "with a time"),
-    Column("hours", "", "hours", number),
-    Column("mean_seconds", "Seconds per job", "mean", _seconds),
-    Column("median_seconds", "Seconds per job", "median", _seconds),
-    Column("max_seconds", "Seconds per job", "max", _seconds),
-    Column("longest", "", "longest"),
-)
+COUNTS = [Column((outcome,), "", outcome) for outcome in OUTCOMES]
+JOBS = Column(("planned",), "", "jobs")
 
 
 def row_outcomes(scores: pd.DataFrame) -> pd.Series:
@@ -79,10 +57,15 @@ def coverage_table(results: Results) -> Table:
     summary = _count(jobs, ["model", "encoding"]).set_index(["model", "encoding"])
     summary["datasets"] = data.groupby(["model", "encoding"])["dataset"].nunique()
     summary["complete"] = done.reindex(summary.index, fill_value=0)
-    labelled = summary.set_axis([_treatment_name(*treatment) for treatment in summary.index])
-    total = show(summary.sum().to_frame("all").T, ALL_JOBS, "Model, encoding")
-    panel = Panel(show(labelled, COVERAGE, "Model, encoding")).with_footer(total)
-    return Table.of("coverage", results.settings, data, [panel])
+    labelled = summary.set_axis([treatment_label(*treatment) for treatment in summary.index])
+    total = show(summary.sum().to_frame("all").T, [JOBS, *COUNTS], "Model, encoding")
+    columns = [*declared("coverage"), JOBS, *(replace(c, format=_unless_zero) for c in COUNTS)]
+    panel = Panel(show(labelled, columns, "Model, encoding")).with_footer(total)
+    return Table.of("coverage", data, [panel])
+
+
+def _unless_zero(jobs: int) -> str:
+    return str(jobs) if jobs else ""
 
 
 def _count(jobs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -102,22 +85,20 @@ def cost_table(results: Results) -> Table:
     data = pd.DataFrame(rows)
     total = data[["jobs", "timed", "hours"]].agg(["sum"]).set_axis(["all"])
     total = total.astype({"jobs": int, "timed": int})
-    panel = Panel(show(data.set_index("stage"), COST, "Stage"))
-    panel = panel.with_footer(show(total, COST[:3], "Stage"))
-    return Table.of("cost", results.settings, data, [panel])
+    longest = Column(("longest",), "", "longest")
+    panel = Panel(show(data.set_index("stage"), [*declared("cost"), longest], "Stage"))
+    panel = panel.with_footer(show(total, declared("cost", ""), "Stage"))
+    return Table.of("cost", data, [panel])
 
 
 def _stage_rows(results: Results) -> Iterator[dict[str, Any]]:
     if results.graphs is not None and len(results.graphs):
         for method, graphs in results.graphs.groupby("method", sort=False):
-            yield _stage_row(results, f"Graphs: {encoding_name(str(method))}", graphs)
+            yield _stage_row(results, f"Graphs: {encoding_label(str(method))}", graphs)
     jobs = job_outcomes(results.scores)
     jobs = jobs[~jobs["outcome"].isin(["skipped", NO_GRAPH, "missing", "outdated"])]
-    stage = (
-        jobs["encoding"].map(_kind)
-        + ": "
-        + jobs["model"].map(lambda model: MODELS.get(model, model))
-    )
+    kinds = jobs["encoding"].map({TUNED: "Tuning", DEFAULT: "References"}).fillna("Training")
+    stage = kinds + ": " + jobs["model"].map(model_label)
     for name, group in jobs.groupby(stage, sort=False):
         yield _stage_row(results, str(name), group)
 
@@ -135,13 +116,3 @@ def _stage_row(results: Results, stage: str, jobs: pd.DataFrame) -> dict[str, An
         "max_seconds": seconds.max(),
         "longest": results.short(longest) if longest else "",
     }
-
-
-def _kind(encoding: str) -> str:
-    return {TUNED: "Tuning", DEFAULT: "References"}.get(encoding, "Training")
-
-
-def _treatment_name(model: str, encoding: str) -> str:
-    if model in TRANSFORMERS:
-        return f"{MODELS[model]}, {encoding_name(encoding)}"
-    return f"{MODELS.get(model, model)}, {encoding}"

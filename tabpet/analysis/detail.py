@@ -5,42 +5,17 @@ from itertools import product
 
 import pandas as pd
 
-from tabpet.analysis.formats import percent, score, with_deviation
-from tabpet.analysis.names import (
-    METRICS,
-    MODELS,
-    TASKS,
-    TRANSFORMERS,
-    encoding_name,
-)
-from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, spread, under
-from tabpet.names import EncodingName, Method
+from tabpet.analysis.formats import with_deviation
+from tabpet.analysis.names import METRICS, MODELS, TASKS, TRANSFORMERS
+from tabpet.analysis.results import Results, present
+from tabpet.analysis.table import Column, Panel, Table, declared, spread, under
+from tabpet.names import EncodingName, Method, encoding_label
 
 COLUMNS = [
     "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
     "test_sd", "improvement", "oracle_test", "oracle_sd", "oracle_improvement", "seeds", "splits",
     "graph_note",
 ]  # fmt: skip
-SIGNS = {"empty graph": "*", "cut graph": "†"}
-
-
-def _noted(value: float, note: str) -> str:
-    return percent(value) + SIGNS.get(note, "")
-
-
-GRAPH_COLUMNS = (
-    Column(("base_test", "base_sd"), "", "base", with_deviation),
-    Column(("test", "test_sd"), "", "PET", with_deviation),
-    Column(("improvement", "graph_note"), "", "%", _noted),
-    Column("oracle_improvement", "", "oracle %", percent),
-)
-PET_COLUMNS = (
-    Column(("test", "sd"), "", "+PET", with_deviation),
-    Column("improvement", "", "%", percent),
-    Column("oracle", "", "oracle", score),
-    Column("oracle_improvement", "", "oracle %", percent),
-)
 
 
 def detailed_graphs_table(results: Results) -> Table:
@@ -54,35 +29,29 @@ def detailed_graphs_table(results: Results) -> Table:
     data["abbreviation"] = data["dataset"].map(results.short)
     data["graph_note"] = list(map(results.graph_note, data["dataset"], data["encoding"]))
     panels = [
-        _graphs_panel(results, these, model, task)
+        _graphs_panel(results, rows, model, task)
         for model, task in product(results.models, TASKS)
-        if len(these := data[(data["model"] == model) & (data["task"] == task)])
+        if len(rows := data[(data["model"] == model) & (data["task"] == task)])
     ]
-    return Table.of("detailed_graphs", results.settings, data[COLUMNS], panels)
+    return Table.of("detailed_graphs", data[COLUMNS], panels)
 
 
 def _graphs_panel(results: Results, averages: pd.DataFrame, model: str, task: str) -> Panel:
-    present = set(averages["encoding"])
     columns = {
-        encoding: under(encoding_name(encoding), GRAPH_COLUMNS)
-        for encoding in results.encodings_of(model)
-        if encoding in present
+        encoding: under(encoding_label(encoding), declared("detailed_graphs"))
+        for encoding in present(results.encodings_of(model), averages["encoding"])
     }
     heading = f"{MODELS[model]}, {TASKS[task].lower()} ({METRICS[task]})"
-    return Panel(spread_datasets(results, averages, task, "encoding", columns), heading, beside=3)
+    return Panel(spread_datasets(results, averages, "encoding", columns), heading, beside=3)
 
 
 def spread_datasets(
-    results: Results,
-    data: pd.DataFrame,
-    task: str,
-    across: str,
-    columns: Mapping[str, Iterable[Column]],
+    results: Results, data: pd.DataFrame, across: str, columns: Mapping[str, Iterable[Column]]
 ) -> pd.DataFrame:
-    """A row per dataset of a task that has data, under its abbreviation."""
-    datasets = [name for name in results.datasets_of(task) if name in set(data["dataset"])]
-    cells = spread(data.set_index("dataset"), datasets, across, columns, "Dataset")
-    return cells.set_axis([results.short(name) for name in datasets])
+    """A row per dataset under its abbreviation, in the order of the run."""
+    datasets = present(results.tasks, data["dataset"])
+    texts = spread(data.set_index("dataset"), datasets, across, columns, "Dataset")
+    return texts.set_axis([results.short(name) for name in datasets])
 
 
 def detailed_models_table(results: Results) -> Table:
@@ -96,11 +65,11 @@ def detailed_models_table(results: Results) -> Table:
     data = results.methods.merge(gains, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     panels = [
-        _models_panel(results, these, task)
+        _models_panel(results, rows, task)
         for task in TASKS
-        if len(these := data[data["task"] == task])
+        if len(rows := data[data["task"] == task])
     ]
-    return Table.of("detailed_models", results.settings, data, panels)
+    return Table.of("detailed_models", data, panels, **results.words)
 
 
 def _models_panel(results: Results, data: pd.DataFrame, task: str) -> Panel:
@@ -111,6 +80,7 @@ def _models_panel(results: Results, data: pd.DataFrame, task: str) -> Panel:
         if parsed.model in TRANSFORMERS:
             group, base = MODELS[parsed.model], "base"
         plain = [Column(("test", "sd"), group, base, with_deviation)]
-        columns[method] = under(group, PET_COLUMNS) if parsed.variant == "pet" else plain
+        pet = under(group, declared("detailed_models"))
+        columns[method] = pet if parsed.variant == "pet" else plain
     heading = f"{TASKS[task]} ({METRICS[task]})"
-    return Panel(spread_datasets(results, data, task, "method", columns), heading, beside=3)
+    return Panel(spread_datasets(results, data, "method", columns), heading, beside=3)

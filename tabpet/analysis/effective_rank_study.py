@@ -1,26 +1,18 @@
 """The effective-rank study (paper, appendix A): does the effective rank of CLS embeddings fall with
 alpha, faster with Tab-PET than with random encodings, and is a low rank good for anything?"""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.formats import number, p_words, percent
-from tabpet.analysis.names import encoding_name
-from tabpet.analysis.plot import (
-    Drawing,
-    NothingToDraw,
-    legend_below,
-    new_figure,
-    percent_axis,
-    series,
-)
+from tabpet.analysis import plot
+from tabpet.analysis.formats import count, number, p_words
+from tabpet.analysis.plot import Drawing, NothingToDraw
 from tabpet.analysis.results import Results
-from tabpet.analysis.study import Study, draw_styled, mean_curve
-from tabpet.analysis.table import Column, Panel, Table, show
-from tabpet.names import EncodingName
+from tabpet.analysis.study import Study
+from tabpet.analysis.table import Panel, Table, declared, show
+from tabpet.names import EncodingName, encoding_label
 from tabpet.runs import read_runs
 from tabpet.stats import fewest_datasets, wilcoxon
 from tabpet.theory import THEOREMS, simulate
@@ -35,31 +27,30 @@ SHOWN = "test"  # rows of the figure; the paper does not say which it shows
 THEORY_ALPHAS, THEORY_DIMENSIONS = [*range(0, 101, 5)], [4, 16, 64]
 
 
-def load_effective_rank_study(folder: Path, level: float) -> Study:
+def load_effective_rank_study(folder: Path, significance: float) -> Study:
     """The study from the files below `results/studies`."""
-    mine = folder / "effective_rank"
-    scores = read_runs(mine / "scores.parquet")
-    return effective_rank_study(scores, pd.read_parquet(mine / "ranks.parquet"), level)
+    files = folder / "effective_rank"
+    ranks = pd.read_parquet(files / "ranks.parquet")
+    return effective_rank_study(read_runs(files / "scores.parquet"), ranks, significance)
 
 
-def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame, level: float) -> Study:
-    """Sentences, tables and figures from scores and effective ranks, with tests at a level.
+def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame, significance: float) -> Study:
+    """Sentences, tables and figures from scores and effective ranks.
 
     `ranks` has dataset, split, encoding, seed, alpha, part and both effective ranks.
     """
     by = ["dataset", "encoding", "alpha", "part"]
     both = ["effective_rank", "effective_rank_squared"]
     means = ranks.groupby(by, sort=False)[both].mean().reset_index()
-    curves = Results.build(scores).curves
+    curves = Results(scores).curves
     gains = curves.groupby(["dataset", "encoding", "alpha"])["improvement"].mean().reset_index()
     joined = means[means["part"] == SHOWN].merge(gains, on=["dataset", "encoding", "alpha"])
-    drawings = draw_styled({"effective_rank": partial(draw_ranks, joined), "theory": draw_theory})
     return Study(
         "effective_rank_study",
         "Effective-rank study: does the rank fall with alpha, and is that good for anything?",
-        tuple(_sentences(joined, level)),
+        tuple(_sentences(joined, significance)),
         (rank_table(means, gains),),
-        drawings,
+        {"effective_rank": plot.draw(draw_ranks, joined), "theory": plot.draw(draw_theory)},
     )
 
 
@@ -82,26 +73,12 @@ def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
         PAPER.get(encoding, {}).get(alpha, np.nan)
         for encoding, alpha in zip(data["encoding"], data["alpha"], strict=True)
     ]
-    shown = (
-        Column("datasets", "", "datasets"),
-        Column("test", "Singular values", "test rows", number),
-        Column("train", "Singular values", "training rows", number),
-        Column("paper", "Singular values", "paper", number),
-        Column("test_squared", "Their squares", "test rows", number),
-        Column("train_squared", "Their squares", "training rows", number),
-        Column("improvement", "Test score", "improvement in %", percent),
-    )
-    blocks = tuple(
-        Panel(show(rows.set_index(rows["alpha"].map("{:g}".format)), shown, "alpha"),
-             encoding_name(str(encoding)))
-        for encoding, rows in data.groupby("encoding", sort=False)
-    )  # fmt: skip
-    caption = (
-        "Effective rank of the CLS embeddings that the head reads, mean over datasets: exponential "
-        "of the entropy of normalised singular values (the paper's), and of their squares. "
-        "Improvement of the test score over alpha 0, mean over datasets."
-    )
-    return Table("effective_rank", caption, data, blocks)
+    labelled = data.set_axis(data["alpha"].map("{:g}".format))
+    panels = [
+        Panel(show(rows, declared("effective_rank"), "alpha"), encoding_label(str(encoding)))
+        for encoding, rows in labelled.groupby("encoding", sort=False)
+    ]
+    return Table.of("effective_rank", data, panels)
 
 
 def draw_ranks(joined: pd.DataFrame) -> Drawing:
@@ -110,17 +87,19 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
 
     if joined.empty:
         raise NothingToDraw(NOTHING_MEASURED)
-    figure = new_figure(9, 3.8)
+    figure = plot.new_figure(9, 3.8)
     left, right = figure.subplots(1, 2)
     for place, encoding in enumerate(joined["encoding"].unique()):
-        mine = joined[joined["encoding"] == encoding]
-        label = encoding_name(encoding)
-        color, _, line = series(place)
+        rows = joined[joined["encoding"] == encoding]
+        label = encoding_label(encoding)
+        color, _, line = plot.series(place)
         for axes, column in ((left, "effective_rank"), (right, "improvement")):
-            wide = mine.pivot_table(index="dataset", columns="alpha", values=column)
+            wide = rows.pivot_table(index="dataset", columns="alpha", values=column)
             for _, curve in wide.iterrows():
                 axes.plot(curve.index, curve, color=color, linestyle=line, linewidth=0.7, alpha=0.6)
-            mean_curve(axes, wide.columns.to_numpy(), wide, place, f"{label}, mean", band=False)
+            plot.mean_curve(
+                axes, wide.columns.to_numpy(), wide, place, f"{label}, mean", band=False
+            )
         quoted = PAPER.get(encoding)
         if quoted:
             left.scatter([*quoted], [*quoted.values()], marker="x", s=36, linewidth=1.6,
@@ -131,28 +110,28 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
     left.yaxis.set_minor_formatter("")
     left.grid(axis="y")
     right.set_xlabel("alpha")
-    percent_axis(right, "y", joined[["improvement"]], "test score, improvement in %")
-    legend_below(figure, columns=4)
+    plot.percent_axis(right, "y", joined[["improvement"]], "test score, improvement in %")
+    plot.legend_below(figure, columns=4)
     return Drawing(figure, joined)
 
 
 def draw_theory() -> Drawing:
     """Simulated effective rank against the bounds of the theorems, over alpha and d."""
-    found = simulate(THEORY_ALPHAS, THEORY_DIMENSIONS, draws=10, n=500)
-    by = ["theorem", "d", "alpha"]
-    numbers = found.groupby(by).agg(
+    simulated = simulate(THEORY_ALPHAS, THEORY_DIMENSIONS, draws=10, n=500)
+    grouped = simulated.groupby(["theorem", "d", "alpha"])
+    numbers = grouped.agg(
         mean=("rank", "mean"), low=("rank", "min"), high=("rank", "max"), bound=("bound", "first")
-    ).reset_index()  # fmt: skip
-    figure = new_figure(9, 3.4)
+    ).reset_index()
+    figure = plot.new_figure(9, 3.4)
     panels = figure.subplots(1, len(THEOREMS), sharey=True)
     for axes, (name, theorem) in zip(panels, THEOREMS.items(), strict=True):
         for place, d in enumerate(THEORY_DIMENSIONS):
-            mine = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
-            color, _, _ = series(place)
-            axes.fill_between(mine["alpha"], mine["low"] - 1, mine["high"] - 1, color=color,
+            rows = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
+            color, _, _ = plot.series(place)
+            axes.fill_between(rows["alpha"], rows["low"] - 1, rows["high"] - 1, color=color,
                               alpha=0.25, linewidth=0)  # fmt: skip
-            axes.plot(mine["alpha"], mine["mean"] - 1, color=color, label=f"simulated, d = {d}")
-            axes.plot(mine["alpha"], mine["bound"] - 1, color=color, linestyle="--",
+            axes.plot(rows["alpha"], rows["mean"] - 1, color=color, label=f"simulated, d = {d}")
+            axes.plot(rows["alpha"], rows["bound"] - 1, color=color, linestyle="--",
                       label=f"bound, d = {d}")  # fmt: skip
         inputs = "independent" if theorem.inputs == "independent" else "two latent"
         axes.set_title(f"Theorem {name}: {inputs} inputs,\n{theorem.encodings} encodings")
@@ -160,11 +139,11 @@ def draw_theory() -> Drawing:
         axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(axis="y")
     panels[0].set_ylabel("effective rank − 1")
-    legend_below(figure, columns=3)
+    plot.legend_below(figure, columns=3)
     return Drawing(figure, numbers)
 
 
-def _sentences(joined: pd.DataFrame, level: float) -> list[str]:
+def _sentences(joined: pd.DataFrame, significance: float) -> list[str]:
     """What the study says about its two questions."""
     if joined.empty:
         return [NOTHING_MEASURED]
@@ -173,7 +152,7 @@ def _sentences(joined: pd.DataFrame, level: float) -> list[str]:
     for encoding in joined["encoding"].unique():
         curve = means[encoding].dropna()
         lines.append(
-            f"{encoding_name(encoding)}: mean effective rank {number(curve.iloc[0])} at alpha "
+            f"{encoding_label(encoding)}: mean effective rank {number(curve.iloc[0])} at alpha "
             f"{curve.index[0]:g}, {number(curve.iloc[-1])} at alpha {curve.index[-1]:g}."
         )
     names = list(map(str, means))
@@ -184,33 +163,36 @@ def _sentences(joined: pd.DataFrame, level: float) -> list[str]:
         ).query("alpha > 0")[[encoding, control]].dropna()  # fmt: skip
         lower = int((wide[encoding] < wide[control]).sum())
         lines.append(
-            f"{encoding_name(encoding)} has the lower rank, beside "
-            f"{encoding_name(str(control))}, in {lower} of {len(wide)} pairs of dataset and alpha."
+            f"{encoding_label(encoding)} has the lower rank, beside "
+            f"{encoding_label(str(control))}, in {lower} of {len(wide)} pairs of dataset and alpha."
         )
-    return lines + _rank_and_score(joined[joined["alpha"] > 0], level)
+    return lines + _rank_and_score(joined[joined["alpha"] > 0], significance)
 
 
-def _rank_and_score(trained: pd.DataFrame, level: float) -> list[str]:
+def _rank_and_score(trained: pd.DataFrame, significance: float) -> list[str]:
     """Whether a low rank goes with a good test score: within each dataset, and over datasets.
 
     Models of one dataset share rows, seed and encodings, so only datasets are tested.
     """
     from scipy.stats import spearmanr
 
-    found = {
-        str(dataset): float(spearmanr(mine["effective_rank"], mine["improvement"]).statistic)
-        for dataset, mine in trained.groupby("dataset", sort=False)
-        if len(mine) > 2 and np.ptp(mine["improvement"]) > 0 and np.ptp(mine["effective_rank"]) > 0
+    correlations = {
+        str(dataset): float(spearmanr(rows["effective_rank"], rows["improvement"]).statistic)
+        for dataset, rows in trained.groupby("dataset", sort=False)
+        if len(rows) > 2 and np.ptp(rows["improvement"]) > 0 and np.ptp(rows["effective_rank"]) > 0
     }
-    if not found:
+    if not correlations:
         return []
-    each = ", ".join(f"{dataset} {number(rho)}" for dataset, rho in found.items())
+    each = ", ".join(f"{dataset} {number(rho)}" for dataset, rho in correlations.items())
     lines = [f"Rank correlation of effective rank and test score within a dataset: {each}."]
-    test, needed = wilcoxon(np.array([*found.values()])), fewest_datasets(level)
+    test, needed = wilcoxon(np.array([*correlations.values()])), fewest_datasets(significance)
     if test.used < needed:
-        many = f"{len(found)} {'dataset' if len(found) == 1 else 'datasets'}"
+        many = count(len(correlations), "dataset")
         return [*lines, f"{many} can't say whether that is chance; a test needs {needed}."]
     better = "higher" if test.positive > test.negative else "lower"
     trend = f"the {better} the rank, the better the test score"
-    verdict = trend if test.p < level else "rank and test score are unrelated beyond chance"
-    return [*lines, f"Over {len(found)} datasets {verdict} (Wilcoxon test, {p_words(test.p)})."]
+    verdict = trend if test.p < significance else "rank and test score are unrelated beyond chance"
+    return [
+        *lines,
+        f"Over {len(correlations)} datasets {verdict} (Wilcoxon test, {p_words(test.p)}).",
+    ]

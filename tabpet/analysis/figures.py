@@ -24,18 +24,11 @@ from tabpet.analysis.formats import (
     percent,
 )
 from tabpet.analysis.matrix import draw_comparison_matrix
-from tabpet.analysis.names import (
-    GRAPHS,
-    MODELS,
-    NULL_CONTROLS,
-    TASKS,
-    TRANSFORMERS,
-    encoding_name,
-    method_name,
-)
+from tabpet.analysis.names import GRAPHS, MODELS, NULL_CONTROLS, TASKS, TRANSFORMERS
 from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
 from tabpet.analysis.results import GAINS, Results, present
-from tabpet.stats import CriticalDifference, Ranks, critical_difference, rank_methods
+from tabpet.names import encoding_label, method_label
+from tabpet.stats import CriticalDifference, Ranks, critical_difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +47,10 @@ LEARNABLE_MARKS = {
     "learnable": Mark("learnable encoding", plot.PAPER, plot.SOFT, marker="s"),
     "tab_pet_oracle": Mark("Tab-PET, oracle alpha", "none", WARM, size=44),
 }
-# Size of the marks of a curve, and whether they are filled.
-CURVE_MARKS = {"oracle": (ORACLE, 7.5, False), "chosen": (CHOSEN, 4.5, True)}
+CURVE_MARKS: dict[str, dict[str, Any]] = {
+    "oracle": {"label": ORACLE, "markersize": 7.5, "markerfacecolor": "none"},
+    "chosen": {"label": CHOSEN, "markersize": 4.5},
+}
 _PANEL_COLUMNS = 5
 _GAP = "\N{NO-BREAK SPACE}" * 2  # browsers drop plain spaces at the ends of a text
 
@@ -93,10 +88,10 @@ def _draw_boxes(
     averages = averages[averages["model"].isin(models) & averages["encoding"].isin(encodings)]
     figure, panels = plot.panel_grid(7.2, height, models, [""], sharex=True)
     for (model, _), axes in panels.items():
-        these = averages[averages["model"] == model]
-        _paired_boxes(axes, these, present(encodings, these["encoding"]))
+        rows = averages[averages["model"] == model]
+        _paired_boxes(axes, rows, present(encodings, rows["encoding"]))
         plot.percent_axis(axes, "x", averages[GAINS], "improvement over no encodings, percent")
-        axes.set_title(f"{MODELS[model]}, {count(these['dataset'].nunique(), 'dataset')}")
+        axes.set_title(f"{MODELS[model]}, {count(rows['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     handles = [
         Patch(facecolor=SHADES[2], edgecolor=MAIN, label=CHOSEN),
@@ -117,21 +112,15 @@ def _paired_boxes(axes: "Axes", averages: pd.DataFrame, encodings: Sequence[str]
         plot.box(axes, chosen, place - 0.17, SHADES[2], MAIN, 0.28)
         plot.dots(axes, chosen, place - 0.17, 9, 0.1)
         plot.box(axes, oracle, place + 0.2, "none", WARM, 0.28)
-        labels.append(f"{encoding_name(encoding)}\nn = {len(chosen)}")
+        labels.append(f"{encoding_label(encoding)}\nn = {len(chosen)}")
     plot.named_lines(axes, labels)
 
 
 def draw_learnable(results: Results) -> Drawing:
     """Fixed encodings against learned ones, dataset by dataset (paper, appendix H.2)."""
-    main = results.settings.main_encoding
-    by_model = {
-        model: results.paired(model, main, results.control_of_main("learnable"))
-        for model in results.models
-    }
-    model = next((model for model, both in by_model.items() if len(both)), None)
-    if model is None:
+    if (duel := results.first_duel("learnable")) is None:
         raise NothingToDraw("Learnable encodings were not run beside the main encoding.")
-    both = by_model[model].reset_index()
+    model, both = duel[0], duel[1].reset_index()
     numbers = pd.DataFrame(
         {
             "task": both["dataset"].map(results.tasks),
@@ -146,9 +135,9 @@ def draw_learnable(results: Results) -> Drawing:
     height = 1.5 + 0.21 * numbers["task"].value_counts().max()
     figure, panels = plot.panel_grid(4.6 * len(tasks) + 0.6, height, [""], tasks)
     for (_, task), axes in panels.items():
-        these = numbers[numbers["task"] == task]
-        _dumbbells(axes, these)
-        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(these), 'dataset')}")
+        rows = numbers[numbers["task"] == task]
+        _dumbbells(axes, rows)
+        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(rows), 'dataset')}")
     plot.legend_below(figure)
     return Drawing(figure, numbers)
 
@@ -176,14 +165,14 @@ def draw_size(results: Results) -> Drawing:
     width = max(5.8, 3.3 * len(models))
     figure, panels = plot.panel_grid(width, 3.6, [""], models, sharex=True, sharey=True)
     for (_, model), axes in panels.items():
-        these = numbers[numbers["model"] == model]
+        gains = numbers[numbers["model"] == model]
         for column, mark in GAIN_MARKS.items():
-            mark.draw(axes, these["rows"], these[column])
+            mark.draw(axes, gains["rows"], gains[column])
         plot.count_axis(axes)
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
         axes.set_xlabel("rows of the dataset")
-        _draw_thirds(axes, these)
-        axes.set_title(f"{MODELS[model]}, {count(len(these), 'dataset')}\n{_trend(these)}")
+        _draw_thirds(axes, gains)
+        axes.set_title(f"{MODELS[model]}, {count(len(gains), 'dataset')}\n{_trend(gains)}")
         axes.label_outer()
     plot.legend_below(figure)
     return Drawing(figure, numbers)
@@ -258,7 +247,7 @@ def alpha_curves(results: Results) -> pd.DataFrame:
     main = results.settings.main_encoding
     curves = results.curves[results.curves["encoding"] == main]
     if curves.empty:
-        raise NothingToDraw(f"No transformer was trained with {encoding_name(main)} encodings.")
+        raise NothingToDraw(f"No transformer was trained with {encoding_label(main)} encodings.")
     grouped = curves.groupby(["dataset", "task", "model", "alpha"], sort=False)
     return grouped.agg(
         improvement=("improvement", "mean"),
@@ -272,17 +261,17 @@ def alpha_curves(results: Results) -> pd.DataFrame:
 def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
     """One dataset: a line per model over the alphas, evenly spaced as they were listed."""
     alphas = sorted(curves["alpha"].unique())
-    these = curves[curves["dataset"] == dataset]
+    rows = curves[curves["dataset"] == dataset]
     for place, model in _present_models(curves):
-        line = these[these["model"] == model].sort_values("alpha")
+        line = rows[rows["model"] == model].sort_values("alpha")
         line = line.assign(place=np.searchsorted(alphas, line["alpha"]))
         colour, marker, linestyle = plot.series(place)
         style = {"color": colour, "linestyle": linestyle, "zorder": 3 - 0.1 * place}
         axes.plot(line["place"], line["improvement"], linewidth=1.3, **style)
-        for column in CURVE_MARKS:
+        for column, mark in CURVE_MARKS.items():
             marked = line[line[column] > 0]
-            style = _curve_mark(column, colour, marker)
-            axes.plot(marked["place"], marked["improvement"], zorder=4, **style)
+            style = {"color": colour, "linestyle": "", "marker": marker, "zorder": 4, **mark}
+            axes.plot(marked["place"], marked["improvement"], **style)
     plot.percent_axis(axes, "y", [], "")
     axes.margins(y=0.15)
     axes.locator_params(axis="y", nbins=4)
@@ -291,14 +280,6 @@ def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
     axes.set_xlim(-0.4, len(alphas) - 0.6)
     axes.tick_params(labelsize=7)
     axes.set_title(plot.shorten(dataset), fontsize=8)
-
-
-def _curve_mark(column: str, colour: str, marker: str) -> dict[str, Any]:
-    """A mark without a line, filled or hollow."""
-    _, size, filled = CURVE_MARKS[column]
-    face = colour if filled else "none"
-    colours = {"markerfacecolor": face, "markeredgecolor": colour}
-    return {"linestyle": "", "marker": marker, "markersize": size, **colours}
 
 
 def _present_models(curves: pd.DataFrame) -> list[tuple[int, str]]:
@@ -315,7 +296,7 @@ def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:
         colour, _, linestyle = plot.series(place)
         models.append(Line2D([], [], color=colour, linestyle=linestyle, label=MODELS[model]))
     marks = [
-        Line2D([], [], label=CURVE_MARKS[column][0], **_curve_mark(column, INK, "o"))
+        Line2D([], [], color=INK, linestyle="", marker="o", **CURVE_MARKS[column])
         for column in ("chosen", "oracle")
     ]
     return [*models, *marks]
@@ -334,22 +315,17 @@ def draw_rank_heatmap(results: Results) -> Drawing:
         axes.set_title(f"{TASKS[task]}: rank, 1 is best")
         long = ranks.table.rename_axis("dataset").reset_index()
         long = long.melt("dataset", var_name="method", value_name="rank").assign(task=task)
-        long["mean_rank"] = long["method"].map(ranks.mean)
-        long["mean_rank_low"] = long["method"].map(ranks.intervals["low"])
-        long["mean_rank_high"] = long["method"].map(ranks.intervals["high"])
-        numbers.append(long)
+        numbers.append(long.join(ranks.means, on="method"))
     return Drawing(figure, pd.concat(numbers, ignore_index=True))
 
 
 def method_ranks(results: Results) -> dict[str, Ranks]:
     """Ranks by task, datasets x methods: transformers and tuned trees, best mean rank first."""
-    by_task, settings = {}, results.settings
-    for task in TASKS:
-        scores = results.ranked_table(task)
-        ranks = rank_methods(task, scores, settings.level, settings.bootstrap)
-        if not ranks.table.empty:
-            order = ranks.mean.sort_values(kind="stable").index
-            by_task[task] = replace(ranks, table=ranks.table[order])
+    by_task = {
+        task: replace(ranks, table=ranks.table[ranks.mean.sort_values(kind="stable").index])
+        for task, ranks in results.ranks.items()
+        if not ranks.table.empty
+    }
     if not by_task:
         raise NothingToDraw("No dataset has results of two methods to rank.")
     return by_task
@@ -372,7 +348,7 @@ def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
         for (name, right), text in zip(ends.items(), texts, strict=True):
             weight = "bold" if name == "mean" else "normal"
             plot.centred(axes, n_datasets + right, place, text, weight=weight, fontsize=8)
-    axes.set_yticks(range(n_methods), [method_name(str(method)) for method in table])
+    axes.set_yticks(range(n_methods), [method_label(str(method)) for method in table])
     names = [plot.shorten(results.short(dataset)) for dataset in table.index]
     axes.set_xticks(range(n_datasets), names, rotation=90)
     for name, right in ends.items():
@@ -404,7 +380,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     if difference is None:
         raise NothingToDraw("Fewer than two datasets have results of the same methods.")
     labels = {
-        method: f"{method_name(method)} ({narrow_interval(*interval, 2)})"
+        method: f"{method_label(method)} ({narrow_interval(*interval, 2)})"
         for method, interval in zip(difference.methods, difference.intervals, strict=True)
     }
     means = pd.Series(difference.mean_ranks, index=list(labels.values()))
@@ -443,7 +419,7 @@ def _distance_ruler(axes: "Axes", start: float, distance: float) -> None:
 def _difference_title(difference: CriticalDifference) -> str:
     left_out = ""
     if difference.sparse:
-        left_out = f"; without {', '.join(method_name(method) for method in difference.sparse)}"
+        left_out = f"; without {', '.join(method_label(method) for method in difference.sparse)}"
     tested = "" if np.isnan(difference.p) else f", Friedman {p_words(difference.p)}"
     return (
         f"Mean rank on {difference.datasets} datasets, best on the left{tested}{left_out}.\n"

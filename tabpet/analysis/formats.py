@@ -1,6 +1,7 @@
 """How numbers are written, in tables, on the page, in figures and in sentences."""
 
 import math
+from functools import partial
 
 NOTHING = "–"
 TINY = 1e-6  # scores below it are written in scientific form
@@ -17,9 +18,8 @@ def number(value: float, decimals: int = 2) -> str:
     return _fixed(value, decimals) if math.isfinite(value) else NOTHING
 
 
-def whole(value: float) -> str:
-    """A count."""
-    return number(value, 0)
+whole, tenths, number3, number4 = (partial(number, decimals=n) for n in (0, 1, 3, 4))
+text = str  # as it is
 
 
 def percent(value: float) -> str:
@@ -27,8 +27,18 @@ def percent(value: float) -> str:
     return _fixed(value, 2, "+").replace("+0.00", "0.00") if math.isfinite(value) else NOTHING
 
 
+def noted_percent(value: float, note: str) -> str:
+    """The same with a sign for what is to be known of the graph behind it."""
+    return percent(value) + {"empty graph": "*", "cut graph": "†"}.get(note, "")
+
+
+def verdict_sign(verdict: str) -> str:
+    """How a score of this run stands beside the paper's."""
+    return {"within": "=", "better": "+", "worse": "−"}.get(verdict, "")
+
+
 def percent_words(value: float) -> str:
-    """The same with its unit, for a sentence."""
+    """A change with its unit, for a sentence."""
     return f"{percent(value)}{SPACE}%" if math.isfinite(value) else "unknown"
 
 
@@ -77,12 +87,12 @@ def score_of(task: str, value: float) -> str:
 
 def with_deviation(value: float, deviation: float) -> str:
     """A score with its standard deviation, if there is one."""
-    text = score(value, 4)
+    shown = score(value, 4)
     if not (math.isfinite(value) and math.isfinite(deviation)):
-        return text
-    if "e" in text:
-        return f"{text}±{deviation:.1e}"
-    return f"{text}±{deviation:.{len(text.partition('.')[2])}f}"
+        return shown
+    if "e" in shown:
+        return f"{shown}±{deviation:.1e}"
+    return f"{shown}±{deviation:.{len(shown.partition('.')[2])}f}"
 
 
 def interval(low: float, high: float) -> str:
@@ -95,6 +105,11 @@ def narrow_interval(low: float, high: float, decimals: int = 1) -> str:
     """An interval in few characters."""
     known = math.isfinite(low) and math.isfinite(high)
     return f"{number(low, decimals)}–{number(high, decimals)}" if known else NOTHING
+
+
+def slashed(*counts: int) -> str:
+    """Counts beside each other."""
+    return "/".join(map(str, counts))
 
 
 def used(datasets: int, missing: int) -> str:

@@ -10,89 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.formats import interval, number, p_value, percent, share, used, whole
-from tabpet.analysis.names import MODELS, TASKS, encoding_name
+from tabpet.analysis.names import MODELS, TASKS
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, show, spread, under
-from tabpet.names import EncodingName
+from tabpet.analysis.table import Panel, Table, declared, show, spread, under
+from tabpet.names import EncodingName, treatment_label
 from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
-SCOPES = (*TASKS, "all")
-HEADINGS = {**TASKS, "all": "All datasets"}
+SCOPES = {**TASKS, "all": "All datasets"}
 OVERALL = "overall"
-USED = ("datasets", "missing")
-VALIDATION = (
-    Column("mean", "By validation", "mean", percent),
-    Column("median", "By validation", "median", percent),
-    Column("positive_rate", "By validation", "> 0, %", share),
-    Column("p", "By validation", "p", p_value),
-)
-TEST = (
-    Column("oracle_mean", "Oracle", "mean", percent),
-    Column("oracle_positive_rate", "Oracle", "> 0, %", share),
-    Column("oracle_p", "Oracle", "p", p_value),
-)
-SIGNIFICANCE = (
-    Column(USED, "Improvement in %", "n", used),
-    Column("mean", "Improvement in %", "mean", percent),
-    Column(("mean_low", "mean_high"), "Improvement in %", "CI", interval),
-    Column("median", "Improvement in %", "median", percent),
-    Column("minimum", "Improvement in %", "min", percent),
-    Column("positive_rate", "Improvement in %", "> 0, %", share),
-    Column("p", "Wilcoxon", "p", p_value),
-    Column("p_holm", "Wilcoxon", "Holm", p_value),
-    Column("effect_size", "Wilcoxon", "r", number),
-    Column("shift", "Hodges-Lehmann", "shift", percent),
-    Column(("shift_low", "shift_high"), "Hodges-Lehmann", "CI", interval),
-    Column("bayes_worse", "Bayes", "worse", number),
-    Column("bayes_equal", "Bayes", "equal", number),
-    Column("bayes_better", "Bayes", "better", number),
-    *TEST,
-)
-GRAPH_METHODS = (
-    Column(USED, "", "n", used),
-    Column("mean", "", "mean", percent),
-    Column("median", "", "median", percent),
-    Column("oracle_mean", "", "oracle", percent),
-    Column("empty", "", "empty", whole),
-    Column("cut", "", "cut", whole),
-)
-GRAPH_TIMES = (
-    Column("graph_minutes", "Graph and encoding", "min", number),
-    Column("timed_datasets", "Graph and encoding", "n", whole),
-)
-LEARNABLE = (
-    Column(USED, "", "n", used),
-    Column("mean", "", "mean", percent),
-    Column("oracle_mean", "", "oracle mean", percent),
-    Column("median", "", "median", percent),
-    Column("minimum", "", "min", percent),
-    Column("positive_rate", "", "> 0, %", share),
-    Column("duels", "", "duels", whole),
-    Column("win_rate", "", "wins, %", share),
-)
-CONTROLS = (
-    Column(USED, "By validation", "n", used),
-    *VALIDATION,
-    *TEST,
-    Column("duels", "Tab-PET against it", "n", whole),
-    Column("pet_win_rate", "Tab-PET against it", "wins, %", share),
-    Column("pet_advantage", "Tab-PET against it", "points", percent),
-    Column("pet_p", "Tab-PET against it", "p", p_value),
-    Column("pet_p_holm", "Tab-PET against it", "Holm", p_value),
-    Column("oracle_pet_advantage", "Tab-PET against it", "oracle points", percent),
-)
-ORACLE = (
-    Column(USED, "", "n", used),
-    *VALIDATION,
-    Column("oracle_mean", "Oracle", "mean", percent),
-    Column("oracle_median", "Oracle", "median", percent),
-    Column("oracle_positive_rate", "Oracle", "> 0, %", share),
-    Column("oracle_p", "Oracle", "p", p_value),
-    Column("inflation", "Difference", "inflation", percent),
-    Column("same_alpha", "Difference", "same alpha, %", share),
-)
 
 Treatment = tuple[str, str]  # model and encoding
 # What a table adds to the improvements of a treatment in a scope.
@@ -116,16 +42,16 @@ def significance_table(results: Results) -> Table:
     data = pd.DataFrame(rows)
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
     labels = [MODELS.get(model, "Overall") for model in data["model"]]
-    panels = panels_by_scope(data.set_axis(labels), SIGNIFICANCE, "Model")
-    return Table.of("significance", results.settings, data, panels)
+    panels = panels_by_scope("significance", data.set_axis(labels), "Model")
+    return Table.of("significance", data, panels, **results.words)
 
 
-def panels_by_scope(frame: pd.DataFrame, columns: Iterable[Column], corner: str) -> list[Panel]:
+def panels_by_scope(table: str, frame: pd.DataFrame, corner: str) -> list[Panel]:
     """A panel per task and for both together; the index holds the labels of rows."""
     return [
-        Panel(show(these, columns, corner), HEADINGS[scope])
-        for scope in SCOPES
-        if len(these := frame[frame["task"] == scope])
+        Panel(show(rows, declared(table), corner), heading)
+        for scope, heading in SCOPES.items()
+        if len(rows := frame[frame["task"] == scope])
     ]
 
 
@@ -159,11 +85,7 @@ def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:
 
 def graph_methods_table(results: Results) -> Table:
     """Mean improvement and time of the graph estimators, per model."""
-    treatments = [
-        treatment
-        for treatment in _treatments(results)
-        if EncodingName.parse(treatment[1]).control is None
-    ]
+    treatments = _treatments(results, lambda name: name.control is None)
     if not treatments:
         return Table.empty("graph_methods", "no transformer was trained with a graph's encoding")
 
@@ -171,7 +93,6 @@ def graph_methods_table(results: Results) -> Table:
         notes = [results.graph_note(str(name), treatment[1]) for name in gains.index]
         seconds = _graph_seconds(results, treatment[1])
         return {
-            **_oracle(gains),
             "empty": notes.count("empty graph"),
             "cut": notes.count("cut graph"),
             "graph_minutes": seconds.mean() / 60,
@@ -179,13 +100,11 @@ def graph_methods_table(results: Results) -> Table:
         }
 
     data = _rows(results, product(treatments, TASKS), states_and_time)
-    tasks = {
-        task: under(f"{heading}, improvement in %", GRAPH_METHODS)
-        for task, heading in TASKS.items()
-    }
-    tasks["regression"] += GRAPH_TIMES
-    shown = spread(_labelled(data), _labels(treatments), "task", tasks, "Model, graph")
-    return Table.of("graph_methods", results.settings, data, [Panel(shown)])
+    gains = declared("graph_methods", "")
+    tasks = {task: under(f"{label}, improvement in %", gains) for task, label in TASKS.items()}
+    tasks["regression"] += declared("graph_methods", "Graph and encoding")
+    shown = spread(data, list(data.index.unique()), "task", tasks, "Model, graph")
+    return Table.of("graph_methods", data, [Panel(shown)])
 
 
 def _graph_seconds(results: Results, method: str) -> pd.Series:
@@ -209,15 +128,13 @@ def learnable_table(results: Results) -> Table:
         model, encoding = treatment
         both = results.paired(model, encoding, trained if encoding == main else main, scope)
         wins = higher_wins(both["improvement"], both["improvement_other"])
-        counts = {"duels": wins.datasets, "win_rate": wins.percent, "ties": wins.ties}
-        return {**_oracle(gains), **counts}
+        return {"duels": wins.datasets, "win_rate": wins.percent, "ties": wins.ties}
 
     order = product(models, TASKS, (main, trained))
     data = _rows(results, [((model, encoding), task) for model, task, encoding in order], duel)
-    tasks = {task: under(heading, LEARNABLE) for task, heading in TASKS.items()}
-    labels = _labels(product(models, (main, trained)))
-    shown = spread(_labelled(data), labels, "task", tasks, "Encoding")
-    return Table.of("learnable", results.settings, data, [Panel(shown)])
+    tasks = {task: under(heading, declared("learnable")) for task, heading in TASKS.items()}
+    shown = spread(data, list(data.index.unique()), "task", tasks, "Encoding")
+    return Table.of("learnable", data, [Panel(shown)])
 
 
 def controls_table(results: Results) -> Table:
@@ -235,15 +152,13 @@ def controls_table(results: Results) -> Table:
 
     def duel(treatment: Treatment, scope: str, gains: pd.DataFrame) -> dict[str, Any]:
         model, encoding = treatment
-        against = {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
-        return {"p": wilcoxon(gains["improvement"]).p, **_oracle(gains), **against}
+        return {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
 
     data = _known_rows(results, treatments, duel)
     columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = data.reindex(columns=[*data.columns.difference(columns, sort=False), *columns])
     data["pet_p_holm"] = holm(data["pet_p"])
-    panels = panels_by_scope(_labelled(data), CONTROLS, "Model, encoding")
-    return Table.of("controls", results.settings, data, panels)
+    return Table.of("controls", data, panels_by_scope("controls", data, "Model, encoding"))
 
 
 def _duel(both: pd.DataFrame) -> dict[str, Any]:
@@ -263,11 +178,7 @@ def _duel(both: pd.DataFrame) -> dict[str, Any]:
 def oracle_table(results: Results) -> Table:
     """How much better a choice on the test set looks, for every model and encoding."""
     # A learnable encoding has one alpha, so nothing to choose.
-    treatments = [
-        treatment
-        for treatment in _treatments(results)
-        if not EncodingName.parse(treatment[1]).is_trained
-    ]
+    treatments = _treatments(results, lambda name: not name.is_trained)
     if not treatments:
         return Table.empty("oracle", "no transformer has an alpha to choose")
 
@@ -275,15 +186,12 @@ def oracle_table(results: Results) -> Table:
         choices = results.choices.set_index(["model", "encoding"]).loc[[treatment]]
         choices = choices[choices["dataset"].isin(results.datasets_of(scope))]
         return {
-            "p": wilcoxon(gains["improvement"]).p,
-            **_oracle(gains),
             "inflation": (gains["oracle_improvement"] - gains["improvement"]).mean(),
             "same_alpha": 100 * (choices["alpha"] == choices["oracle_alpha"]).mean(),
         }
 
     data = _known_rows(results, treatments, inflation)
-    panels = panels_by_scope(_labelled(data), ORACLE, "Model, encoding")
-    return Table.of("oracle", results.settings, data, panels)
+    return Table.of("oracle", data, panels_by_scope("oracle", data, "Model, encoding"))
 
 
 def no_main_encoding(results: Results) -> str:
@@ -295,29 +203,38 @@ def no_main_encoding(results: Results) -> str:
     return f"no run with {main} has finished; set `analysis.main_encoding` to {' or '.join(known)}"
 
 
-def _treatments(results: Results) -> list[Treatment]:
-    return [(model, name) for model in results.models for name in results.encodings_of(model)]
+def _treatments(results: Results, wanted: Callable[[EncodingName], bool]) -> list[Treatment]:
+    return [
+        (model, name)
+        for model in results.models
+        for name in results.encodings_of(model)
+        if wanted(EncodingName.parse(name))
+    ]
 
 
 def _rows(results: Results, order: Iterable[tuple[Treatment, str]], more: More) -> pd.DataFrame:
     """A row per treatment and scope: its improvements, and what a table adds to them."""
-    rows = []
+    rows, labels = [], []
     for (model, encoding), scope in order:
         gains = results.gains(model, encoding, scope)
         named = {"model": model, "encoding": encoding, "task": scope}
-        summary = asdict(summarize(gains["improvement"]))
+        summary = {**asdict(summarize(gains["improvement"])), **_oracle(gains)}
         rows.append({**named, **summary, **more((model, encoding), scope, gains)})
-    return pd.DataFrame(rows)
+        labels.append(treatment_label(model, encoding))
+    return pd.DataFrame(rows, index=labels)
 
 
 def _known_rows(results: Results, treatments: list[Treatment], more: More) -> pd.DataFrame:
-    """The same for all scopes, of treatments that have an improvement there."""
+    """The same with a test for all scopes, of treatments that have an improvement there."""
     known = [
         (treatment, scope)
         for scope, treatment in product(SCOPES, treatments)
         if results.gains(*treatment, scope)["improvement"].notna().any()
     ]
-    return _rows(results, known, more)
+    data = _rows(results, known, more)
+    p_values = [wilcoxon(results.gains(*named, scope)["improvement"]).p for named, scope in known]
+    data.insert(list(data).index("oracle_mean"), "p", p_values)
+    return data
 
 
 def _oracle(gains: pd.DataFrame) -> dict[str, Any]:
@@ -328,12 +245,3 @@ def _oracle(gains: pd.DataFrame) -> dict[str, Any]:
         "oracle_positive_rate": summary.positive_rate,
         "oracle_p": wilcoxon(gains["oracle_improvement"]).p,
     }
-
-
-def _labels(treatments: Iterable[Treatment]) -> list[str]:
-    return [f"{MODELS[model]}, {encoding_name(encoding)}" for model, encoding in treatments]
-
-
-def _labelled(data: pd.DataFrame) -> pd.DataFrame:
-    """The same rows under the names of model and encoding."""
-    return data.set_axis(_labels(zip(data["model"], data["encoding"], strict=True)))

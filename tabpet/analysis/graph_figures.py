@@ -79,8 +79,8 @@ def draw_scatter(results: Results) -> Drawing:
         raise NothingToDraw("No transformer was trained with an encoding from these graphs.")
     numbers = _with_cumulative_means(numbers)
 
-    def panel(axes: "Axes", these: pd.DataFrame, metric: str, methods: list[str]) -> None:
-        _scatter(axes, these, metric, methods)
+    def panel(axes: "Axes", rows: pd.DataFrame, metric: str, methods: list[str]) -> None:
+        _scatter(axes, rows, metric, methods)
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
 
     drawing = _draw_by_task(numbers, panel, sharey=True)
@@ -162,21 +162,21 @@ def _boxes(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -
 
 def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str]) -> None:
     for place, method in enumerate(methods):
-        these = numbers[numbers["method"] == method].sort_values(metric, kind="stable")
+        rows = numbers[numbers["method"] == method].sort_values(metric, kind="stable")
         color, marker, linestyle = plot.series(place)
         for column, face in (("oracle_improvement", "none"), ("improvement", color)):
             points: dict[str, Any] = {"facecolor": face, "edgecolor": color, "linewidth": 0.7}
-            axes.scatter(these[metric], these[column], 12, marker=marker, alpha=0.5, **points)
+            axes.scatter(rows[metric], rows[column], 12, marker=marker, alpha=0.5, **points)
         axes.plot(
-            these[metric],
-            these[f"mean_up_to_{metric}"],
+            rows[metric],
+            rows[f"mean_up_to_{metric}"],
             color=color,
             linestyle=linestyle,
             linewidth=1.6,
             drawstyle="steps-post",
             marker=marker,
             markersize=4,
-            markevery=[-1] if len(these) else None,
+            markevery=[-1] if len(rows) else None,
             label=GRAPHS[method],
         )
     axes.set_xlabel(METRICS[metric])

@@ -16,12 +16,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES, encoding_name
+from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES
 from tabpet.analysis.results import Results, present
-from tabpet.names import Method
+from tabpet.names import Method, encoding_label
 from tabpet.stats import (
     Comparison,
-    ControlDecision,
     Evidence,
     ModelDecision,
     compare,
@@ -79,19 +78,9 @@ class Effect:
         return self.comparison.summary.datasets
 
     @property
-    def better(self) -> int:
-        """How many of them are better with encodings."""
-        return round(self.comparison.summary.positive_rate * self.datasets / 100)
-
-    @property
     def median(self) -> float:
         """The median improvement."""
         return self.comparison.summary.median
-
-    @property
-    def differing(self) -> int:
-        """How many datasets differ with and without encodings: those that a test can use."""
-        return self.comparison.wilcoxon.used
 
 
 @dataclass(frozen=True)
@@ -113,11 +102,11 @@ def headline(results: Results) -> Headline:
         "headline.txt", count=count, p_words=p_words, percent=percent_words, probability=probability
     )
     text = template.render(
-        encoding=encoding_name(results.settings.main_encoding),
+        encoding=encoding_label(results.settings.main_encoding),
         effects=effects,
         confidence=f"{100 * (1 - results.settings.level):g} %",
         **_leads(effects),
-        learned=_learned_duel(results, effects),
+        learned=_learned_duel(results),
         trees=_tree_duels(results, effects),
         tree_names=[MODELS[tree] for tree in present(TREES, results.methods["method"])],
         jobs={"ok": 0, **jobs} if len(jobs) else {},
@@ -166,7 +155,7 @@ def main_effects(results: Results) -> list[Effect]:
             controls=controls[decision.model],
             decision=decision,
         )
-        for decision in judge(evidence, settings.level).models
+        for decision in judge(evidence, settings.level)
     ]
 
 
@@ -195,26 +184,20 @@ def _leads(effects: Sequence[Effect]) -> dict[str, Any]:
         return {"ahead_of_all": max(control.p_ahead for _, control in tested), "leads": {}}
     leads: dict[str, list[tuple[str, str, float]]] = {}
     for effect, control in tested:
-        lead = (effect.label, control.name, _shown_p(control))
-        leads.setdefault(control.outcome, []).append(lead)
+        # The corrected p of the direction in which the differences point.
+        p = control.p_behind if control.difference.direction < 0 else control.p_ahead
+        leads.setdefault(control.outcome, []).append((effect.label, control.name, p))
     return {"ahead_of_all": None, "leads": leads}
 
 
-def _shown_p(control: ControlDecision) -> float:
-    """The corrected p of the direction in which the differences point."""
-    return control.p_behind if control.difference.direction < 0 else control.p_ahead
-
-
-def _learned_duel(results: Results, effects: Sequence[Effect]) -> Duel | None:
+def _learned_duel(results: Results) -> Duel | None:
     """Fixed encodings against learned ones of the same width, in the first model that has both."""
-    main = results.settings.main_encoding
-    for effect in effects:
-        both = results.paired(effect.model, main, results.control_of_main("learnable"))
-        if len(both):
-            ours, learned = both["improvement"], both["improvement_other"]
-            wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
-            return Duel(effect.label, wins, len(both), p, float(learned.median()))
-    return None
+    if (duel := results.first_duel("learnable")) is None:
+        return None
+    model, both = duel
+    ours, learned = both["improvement"], both["improvement_other"]
+    wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
+    return Duel(MODELS[model], wins, len(both), p, float(learned.median()))
 
 
 def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:

@@ -7,30 +7,22 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis import plot
-from tabpet.analysis.formats import NOTHING, count, number, p_value, percent
-from tabpet.analysis.gains import HEADINGS, SCOPES, panels_by_scope
-from tabpet.analysis.names import TASKS, method_name, method_short
+from tabpet.analysis.formats import NOTHING, count, p_value, percent
+from tabpet.analysis.gains import SCOPES, panels_by_scope
+from tabpet.analysis.names import TASKS
 from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, centred
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table
+from tabpet.analysis.table import Panel, Table
+from tabpet.names import Method, method_label
 from tabpet.stats import Pair, PairwiseComparison, compare_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CELL_WIDTH, _CELL_HEIGHT = 0.86, 0.5  # inches
+_SQUARE_WIDTH, _SQUARE_HEIGHT = 0.86, 0.5  # inches
 _STRONGEST = 0.45  # opacity of the largest difference, so that text on it stays readable
 _FULL = 20.0  # percent from which on a difference has the strongest colour
-PAIRS = (
-    Column("datasets", "", "n"),
-    Column("mean_difference_pct", "Difference in %", "mean", percent),
-    Column("median_difference_pct", "Difference in %", "median", percent),
-    Column(("wins", "ties", "losses"), "Head to head", "wins/ties/losses", "{}/{}/{}".format),
-    Column("p", "Wilcoxon", "p", p_value),
-    Column("p_holm", "Wilcoxon", "Holm", p_value),
-    Column("effect_size", "Wilcoxon", "r", number),
-)
 
 
 def compare_methods(results: Results, scope: str) -> PairwiseComparison:
@@ -41,25 +33,21 @@ def compare_methods(results: Results, scope: str) -> PairwiseComparison:
 
 def comparison_matrix_table(results: Results) -> Table:
     """Every pair of methods: mean difference, wins, ties and losses, test with and without Holm."""
-    comparisons = {
-        scope: comparison
-        for scope in SCOPES
-        if len(pair_rows(comparison := compare_methods(results, scope), scope))
-    }
-    if not comparisons:
+    comparisons = {scope: compare_methods(results, scope) for scope in SCOPES}
+    rows = [pair_rows(comparison, scope) for scope, comparison in comparisons.items()]
+    data = pd.concat(rows, ignore_index=True)
+    if data.empty:
         return Table.empty("comparison_matrix", "no dataset has results of two methods")
-    data = pd.concat(
-        [pair_rows(comparison, scope) for scope, comparison in comparisons.items()],
-        ignore_index=True,
-    )
-    methods, others = data["method"].map(method_name), data["other"].map(method_name)
-    pairs = panels_by_scope(data.set_axis(methods + " against " + others), PAIRS, "Methods")
+    methods, others = data["method"].map(method_label), data["other"].map(method_label)
+    pairs = data.set_axis(methods + " against " + others)
     matrices = [
         _matrix_panel(comparison, scope, results.settings.level)
         for scope, comparison in comparisons.items()
+        if (data["task"] == scope).any()
     ]
-    panels = chain.from_iterable(zip(matrices, pairs, strict=True))
-    return Table.of("comparison_matrix", results.settings, data, panels)
+    listings = panels_by_scope("comparison_matrix", pairs, "Methods")
+    panels = chain.from_iterable(zip(matrices, listings, strict=True))
+    return Table.of("comparison_matrix", data, panels, **results.words)
 
 
 def pair_rows(comparison: PairwiseComparison, scope: str) -> pd.DataFrame:
@@ -90,15 +78,15 @@ def _matrix_panel(comparison: PairwiseComparison, scope: str, significance: floa
     """Mean differences of row against column; bold where significant."""
     methods = comparison.methods
     header = pd.MultiIndex.from_tuples(
-        [("", method_short(method)) for method in methods], names=["", "Method"]
+        [("", Method.parse(method).short_label) for method in methods], names=["", "Method"]
     )
-    cells = pd.DataFrame("", index=list(map(method_name, methods)), columns=header)
-    marks = cells.copy()
+    texts = pd.DataFrame("", index=list(map(method_label, methods)), columns=header)
+    marks = texts.copy()
     for (row, method), (column, other) in permutations(enumerate(methods), 2):
         pair = comparison.pair(method, other)
-        cells.iloc[row, column] = percent(pair.mean)
+        texts.iloc[row, column] = percent(pair.mean)
         marks.iloc[row, column] = "best" if pair.p_holm < significance else ""
-    return Panel(cells, f"{HEADINGS[scope]}, mean difference in %", marks)
+    return Panel(texts, f"{SCOPES[scope]}, mean difference in %", marks)
 
 
 def draw_comparison_matrix(results: Results) -> Drawing:
@@ -109,13 +97,13 @@ def draw_comparison_matrix(results: Results) -> Drawing:
         raise NothingToDraw("No dataset has results of two methods to compare.")
     methods, significance = comparison.methods, results.settings.level
     n = len(methods)
-    figure = plot.new_figure(max(6.5, 1.7 + _CELL_WIDTH * n), 1.95 + _CELL_HEIGHT * n)
+    figure = plot.new_figure(max(6.5, 1.7 + _SQUARE_WIDTH * n), 1.95 + _SQUARE_HEIGHT * n)
     axes = figure.subplots()
     for (row, method), (column, other) in permutations(enumerate(methods), 2):
-        _cell(axes, row, column, comparison.pair(method, other), significance)
+        _draw_pair(axes, row, column, comparison.pair(method, other), significance)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
-    names = [method_name(method) for method in methods]
+    names = [method_label(method) for method in methods]
     axes.set_yticks(range(n), names)
     axes.set_xticks(range(n), [name.replace("+PET", "\n+PET") for name in names])
     axes.tick_params(length=0, labelsize=8)
@@ -126,7 +114,7 @@ def draw_comparison_matrix(results: Results) -> Drawing:
     return Drawing(figure, rows)
 
 
-def _cell(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
+def _draw_pair(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
     """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
     if not pair.duel.datasets:
         centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
@@ -147,7 +135,7 @@ def _cell(axes: "Axes", row: int, column: int, pair: Pair, significance: float) 
 
 
 def _explain(figure: "Figure", n_pairs: int, significance: float) -> None:
-    """What colours and the lines of a cell mean, below the matrix."""
+    """What colours and the lines of a square mean, below the matrix."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -5,24 +5,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.formats import interval, number, p_value, percent
+from tabpet.analysis.formats import number
 from tabpet.analysis.gains import no_main_encoding
-from tabpet.analysis.names import MODELS, encoding_name
+from tabpet.analysis.names import MODELS
 from tabpet.analysis.results import GAINS, Results
-from tabpet.analysis.table import Column, Panel, Table, show
+from tabpet.analysis.table import Column, Panel, Table, declared, show
+from tabpet.names import encoding_label
 from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
 
 FEWEST_DATASETS = 10  # below, a variance between datasets means little
 # How gains enter: the result, the same without limits, and those of the alpha chosen by test.
 WINSORISED, MEASURED, ORACLE = "winsorised", "as measured", "oracle, winsorised"
-COLUMNS = (
-    Column("coefficient", "", "points", percent),
-    Column("standard_error", "", "error", number),
-    Column(("low", "high"), "", "CI", interval),
-    Column("p", "", "p", p_value),
-)
-DEVIATION = Column("deviation", "", "points", number)
+DEVIATION = Column(("deviation",), "", "points", number)
 
 
 def mixed_model_table(results: Results) -> Table:
@@ -55,9 +50,9 @@ def mixed_model_table(results: Results) -> Table:
         panels.append(_panel(fit, frames[-1], kind))
     return Table.of(
         "mixed_model",
-        results.settings,
         pd.concat(frames, ignore_index=True),
         panels,
+        **results.words,
         model=MODELS[levels["model"][0]],
         whisker=f"{WHISKER:g}",
         limited=f"{limits.limited} of {len(gains)}",
@@ -93,18 +88,18 @@ def _rows(
 
 
 def _panel(fit: MixedModel, rows: pd.DataFrame, kind: str) -> Panel:
-    """Coefficients, and below them the standard deviations of the random parts."""
+    """Coefficients, and below them the standard deviations of the random effects."""
     status = f"{fit.status}: {fit.note}" if fit.note else fit.status
     heading = f"Gains {kind}; {fit.datasets} datasets, {fit.observations} observations; {status}"
     labelled = rows.set_axis(list(map(_label, rows["term"], rows["name"])))
-    panel = Panel(show(labelled, COLUMNS, "Term"), heading)
+    panel = Panel(show(labelled, declared("mixed_model"), "Term"), heading)
     deviations = pd.Series(fit.deviations, dtype=float).rename("deviation").add_prefix("sd of ")
     return panel.with_footer(show(deviations.to_frame(), [DEVIATION], "Term"))
 
 
 def _label(term: str, name: str) -> str:
     if term == "encoding":
-        return f"Encoding: {encoding_name(name)}"
+        return f"Encoding: {encoding_label(name)}"
     if term == "model":
         return f"Model: {MODELS[name]}"
     return {"intercept": "Intercept", "size": "Size: ten times the rows"}[term]

@@ -14,23 +14,23 @@ from markupsafe import Markup
 
 from tabpet import __version__
 from tabpet.analysis import plot
-from tabpet.analysis.captions import CAPTIONS
+from tabpet.analysis.captions import ALL_FIGURES
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
 from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, load_template, main_effects
 from tabpet.analysis.mixed import mixed_model_table
-from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS, encoding_name, is_reference
+from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS
 from tabpet.analysis.results import Results
 from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
-from tabpet.names import Method
+from tabpet.names import Method, encoding_label, model_label
 from tabpet.registry import DEFAULT, TUNED
 
-# What the page's style sheet calls the colours of the figures, so that it can change them.
 # Of plot.LINES, as SVG has them.
 _DASHES = ("none", "8 4", "2 3", "8 3 2 3", "8 2 2 2 2 2", "2 2")
+# What the page's style sheet calls the colours of the figures, so that it can change them.
 _COLOURS = {
     plot.INK: "ink",
     plot.SOFT: "soft",
@@ -76,14 +76,14 @@ def render_page(
         numbers=key_numbers(results),
         facts=run_facts(results),
         rows=result_rows(results).to_dict("records"),
-        main_encoding=encoding_name(results.settings.main_encoding),
+        main_encoding=encoding_label(results.settings.main_encoding),
         significance=significance_table(results),
         mixed=mixed_model_table(results),
         coverage=coverage_table(results),
         failures=failures(results).to_dict("records"),
         warnings=dataset_warnings(results.datasets),
         figures={name: Markup(inline_svg(svg, name)) for name, svg in {**figures, **drawn}.items()},
-        captions=CAPTIONS,
+        captions=ALL_FIGURES,
         studies=studies,
         panels=_curve_panels(results),
         curve_models=[_curve_model(model) for model in results.models],
@@ -106,17 +106,17 @@ def run_facts(results: Results) -> str:
         return "Nothing has been run."
     tasks = pd.Series(results.tasks).value_counts()
     kinds = " and ".join(f"{tasks[task]} {task}" for task in TASKS if task in tasks)
-    learners = [MODELS.get(model, model) for model in scores["model"].unique()]
+    learners = [model_label(model) for model in scores["model"].unique()]
     names = scores["encoding"][~scores["encoding"].isin([TUNED, DEFAULT])].unique()
-    encodings = "; ".join(encoding_name(name) for name in names)
-    parts = [
+    encodings = "; ".join(encoding_label(name) for name in names)
+    facts = [
         f"{count(len(results.tasks), 'dataset')} ({kinds})",
         f"{count(len(learners), 'learner')} ({', '.join(learners)})",
         f"{count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
         count(scores["split"].nunique(), "split"),
         count(scores["seed"].nunique(), "seed"),
     ]
-    return ", ".join(parts) + "."
+    return ", ".join(facts) + "."
 
 
 def key_numbers(results: Results) -> list[KeyNumber]:
@@ -125,7 +125,7 @@ def key_numbers(results: Results) -> list[KeyNumber]:
     if not effects:
         return []
     first = effects[0]
-    model, encoding = MODELS[first.model], encoding_name(results.settings.main_encoding)
+    model, encoding = MODELS[first.model], encoding_label(results.settings.main_encoding)
     numbers = [
         KeyNumber(str(first.datasets), "datasets with a result"),
         KeyNumber(percent_words(first.median), f"median improvement, {model} with {encoding}"),
@@ -155,13 +155,15 @@ def result_rows(results: Results) -> pd.DataFrame:
     alphas = results.choices.groupby(keys)["alpha"].agg(_alpha_text).rename("alpha").reset_index()
     transformers = averages.merge(alphas, on=keys, how="left").assign(
         model=[MODELS[model] for model in averages["model"]],
-        encoding=[encoding_name(encoding) for encoding in averages["encoding"]],
+        encoding=[encoding_label(encoding) for encoding in averages["encoding"]],
         note=list(map(results.graph_note, averages["dataset"], averages["encoding"])),
     )
     models = methods["method"].map(lambda method: Method.parse(method).model)
-    kinds = methods["method"].map(lambda method: DEFAULT if is_reference(method) else TUNED)
+    kinds = methods["method"].map(
+        lambda method: DEFAULT if Method.parse(method).is_reference else TUNED
+    )
     learners = methods.rename(columns={"sd": "test_sd"}).assign(
-        model=models.map(lambda model: MODELS.get(model, model)),
+        model=models.map(model_label),
         encoding="none, " + kinds,
         note="",
         alpha="",
@@ -181,8 +183,8 @@ def failures(results: Results) -> pd.DataFrame:
     """Jobs that did not end well, a line for those that share dataset, model and reason."""
     jobs = job_outcomes(results.scores)
     jobs = jobs.assign(
-        model=jobs["model"].map(lambda model: MODELS.get(model, model)),
-        encoding=jobs["encoding"].map(encoding_name),
+        model=jobs["model"].map(model_label),
+        encoding=jobs["encoding"].map(encoding_label),
     )
     jobs = jobs[jobs["outcome"] != "ok"]
     grouped = jobs.groupby(["dataset", "model", "outcome", "reason"], sort=False, dropna=False)
@@ -205,7 +207,8 @@ def used_versions(results: Results) -> dict[str, str]:
 def _curve_panels(results: Results) -> list[dict[str, Any]]:
     """A small figure per dataset."""
     try:
-        figures = plot.styled(draw_single_curves, results)
+        with plot.style():
+            figures = draw_single_curves(results)
     except plot.NothingToDraw:
         return []
     return [
@@ -234,7 +237,7 @@ def inline_svg(svg: str, name: str) -> str:
             if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
                 parent.remove(child)
     values = [value for element in root.iter() for value in element.attrib.values()]
-    used = {part.partition(")")[0] for value in values for part in value.split("#")[1:]}
+    used = {link.partition(")")[0] for value in values for link in value.split("#")[1:]}
     for element in root.iter():
         if element.get("id") not in used:
             element.attrib.pop("id", None)
@@ -262,7 +265,7 @@ def _inline_attribute(key: str, value: str, name: str) -> str:
 
 
 def _label(name: str) -> str:
-    return CAPTIONS[name].title if name in CAPTIONS else "Improvement over alpha"
+    return ALL_FIGURES[name].title if name in ALL_FIGURES else "Improvement over alpha"
 
 
 def _score(value: float, task: str) -> str:

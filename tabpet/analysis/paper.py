@@ -1,4 +1,7 @@
-"""The paper's published tables as reference data, and this run beside them, cell by cell."""
+"""The paper's published tables as reference data, and this run beside them, score by score.
+
+Files call the place of a score its `cell`: a method, or `ft_transformer/spearman+pet`.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -7,20 +10,12 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis.detail import spread_datasets
-from tabpet.analysis.formats import score, whole
-from tabpet.analysis.names import (
-    METHODS,
-    METRICS,
-    MODELS,
-    TASKS,
-    TREES,
-    encoding_name,
-    method_name,
-    method_short,
-)
-from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, spread, under
-from tabpet.names import EncodingName, Method
+from tabpet.analysis.formats import percent, whole
+from tabpet.analysis.names import METHODS, METRICS, MODELS, NULL_CONTROLS, TASKS, TREES
+from tabpet.analysis.results import GAINS, Results, by_variant, present
+from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
+from tabpet.names import EncodingName, Method, Variant, method_label, treatment_label
+from tabpet.stats import summarize
 
 REFERENCE = Path(__file__).parent / "reference"
 OUR_NAMES = {
@@ -32,24 +27,14 @@ OUR_NAMES = {
 }
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
 ROUNDING = 5e-5  # half of the last digit that the paper prints
+NUMBERS = ["seeds", "splits", "test", "sd", "improvement", "oracle_test", "oracle_improvement"]
 VERDICTS = ("within", "better", "worse", "not run")
-SIGNS = {"within": "=", "better": "+", "worse": "−"}
-
-
-def _sign(verdict: str) -> str:
-    return SIGNS.get(verdict, "")
-
-
-HERE = Column("test", "", "here", score)
-PAPER = Column("paper", "", "paper", score)
-ORACLE = Column("oracle_test", "", "oracle", score)
-SIGN = Column("verdict", "", "", _sign)
 
 
 @cache
 def read_reference(name: str, dtype: str | None = None) -> pd.DataFrame:
     """One table of the paper: `main_results`, `graph_methods`, ...; `str` keeps printed digits."""
-    # Only empty cells are missing: `NA` could be an abbreviation.
+    # Only empty fields are missing: `NA` could be an abbreviation.
     frame = pd.read_csv(
         REFERENCE / f"{name}.csv", dtype=dtype, keep_default_na=False, na_values=[""]
     )
@@ -66,21 +51,20 @@ def graph_minutes() -> pd.DataFrame:
 
 
 def paper_table(results: Results) -> Table:
-    """Every published cell beside the one of this run, with a verdict."""
-    published = _published_cells()
-    run = set(results.methods["dataset"])
-    if not run & set(published["dataset"]):
+    """Every published score beside the one of this run, with a verdict."""
+    published = _published_scores()
+    if not published["dataset"].isin(results.methods["dataset"]).any():
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
         return Table.empty("paper", reason)
-    data = published.merge(_our_cells(results), on=["dataset", "cell"], how="left")
+    data = published.merge(_our_scores(results), on=["dataset", "cell"], how="left")
     data["spread"] = np.sqrt(data["paper_sd"] ** 2 + data["sd"].fillna(0) ** 2)
     sign = np.where(data["task"] == "classification", 1, -1)
     data["advantage"] = (data["test"] - data["paper"]) * sign
     data["verdict"] = _verdicts(data["advantage"], data["spread"])
     oracle = (data["oracle_test"] - data["paper"]) * sign
     data["oracle_verdict"] = np.where(oracle.notna(), _verdicts(oracle, data["spread"]), "")
-    panels = (_verdict_panel(data), *(_cell_panel(results, data, task) for task in TASKS))
-    return Table.of("paper", results.settings, data, filter(None, panels))
+    panels = (_verdict_panel(data), *(_main_panel(results, data, task) for task in TASKS))
+    return Table.of("paper", data.drop(columns="label"), filter(None, panels))
 
 
 def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
@@ -88,92 +72,128 @@ def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
     return np.select(conditions, ["not run", "within", "better"], default="worse")
 
 
-def _published_cells() -> pd.DataFrame:
+def _published_scores() -> pd.DataFrame:
     """The paper's main table, its graph estimators, and of the learnable ones what is new there."""
-    main = read_reference("main_results").rename(columns={"model": "cell"}).assign(table="main")
-    graphs = read_reference("graph_methods").assign(table="graph methods")
-    graphs["cell"] = f"{GRAPH_MODEL}/" + graphs["method"]
-    base = graphs.assign(mean=graphs["baseline_mean"], std=graphs["baseline_std"])
-    pet = graphs.assign(
-        mean=graphs["pet_mean"], std=graphs["pet_std"], cell=_with_encodings(graphs["cell"])
-    )
+    main, graphs = read_reference("main_results"), read_reference("graph_methods")
     # Its other two columns are Spearman's of the graph estimators.
     learnable = read_reference("learnable").query("variant == 'learnable'")
-    learned = f"{GRAPH_MODEL}/{EncodingName(PAPER_ENCODING, 'learnable')}"
-    learnable = learnable.assign(table="learnable", cell=str(Method(learned, "pet")))
-    blocks = [main, base.drop(columns="improvement_pct"), pet, learnable]
+    learned = str(EncodingName(PAPER_ENCODING, "learnable"))
+    blocks = [
+        main.assign(table="main", cell=main["model"], label=main["model"].map(method_label)),
+        _graph_scores(graphs.drop(columns="improvement_pct"), "baseline", "", "base"),
+        _graph_scores(graphs, "pet", "pet", "+PET"),
+        learnable.assign(
+            table="learnable",
+            cell=_score_key(GRAPH_MODEL, learned, "pet"),
+            label=_score_label(PAPER_ENCODING, "learnable"),
+        ),
+    ]
     names = {"mean": "paper", "std": "paper_sd", "improvement_pct": "paper_improvement"}
-    cells = pd.concat(blocks, ignore_index=True)[["abbr", "task", "table", "cell", *names]]
+    columns = ["abbr", "task", "table", "cell", *names, "label"]
+    scores = pd.concat(blocks, ignore_index=True)[columns]
     sheet = read_reference("datasets").set_index("abbr")["name"]
-    cells.insert(0, "dataset", cells["abbr"].map(sheet))
-    return cells.rename(columns=names)
+    scores.insert(0, "dataset", scores["abbr"].map(sheet))
+    return scores.rename(columns=names)
 
 
-def _with_encodings(cells: pd.Series) -> list[str]:
-    return [str(Method(cell, "pet")) for cell in cells]
-
-
-def _our_cells(results: Results) -> pd.DataFrame:
-    """Scores of this run under the names of the paper's cells; its main encoding is Spearman."""
-    averages = results.averages
-    spearman = averages[averages["encoding"] == PAPER_ENCODING]
-    named = pd.concat(
-        [
-            averages.assign(cell=averages["model"] + "/" + averages["encoding"]),
-            spearman.assign(cell=spearman["model"]),
-        ]
+def _graph_scores(graphs: pd.DataFrame, column: str, variant: Variant, kind: str) -> pd.DataFrame:
+    """One of the two columns of scores in the paper's table of graph estimators."""
+    return graphs.assign(
+        table="graph methods",
+        cell=[_score_key(GRAPH_MODEL, graph, variant) for graph in graphs["method"]],
+        label=[_score_label(graph, kind) for graph in graphs["method"]],
+        mean=graphs[f"{column}_mean"],
+        std=graphs[f"{column}_std"],
     )
-    shared = ["dataset", "cell", "seeds", "splits"]
-    base = named[shared].assign(test=named["base_test"], sd=named["base_sd"])
-    chosen = ["test", "improvement", "oracle_test", "oracle_improvement"]
-    pet = named[[*shared, *chosen]].assign(cell=_with_encodings(named["cell"]), sd=named["test_sd"])
-    trees = results.methods[results.methods["method"].isin(TREES)].rename(
-        columns={"method": "cell"}
-    )
-    numbers = ["seeds", "splits", "test", "sd", *chosen[1:]]
-    filled = [frame for frame in (base, pet, trees[[*shared, "test", "sd"]]) if len(frame)]
-    cells = pd.concat(filled or [pd.DataFrame()]).reindex(columns=["dataset", "cell", *numbers])
-    return cells.astype(dict.fromkeys(numbers, float))
+
+
+def _score_key(model: str, encoding: str, variant: Variant) -> str:
+    """Where a score stands that is not in the main table."""
+    return f"{model}/{encoding}{Method(model, variant).suffix}"
+
+
+def _score_label(encoding: str, kind: str) -> str:
+    return f"{treatment_label(GRAPH_MODEL, encoding)}, {kind}"
+
+
+def _our_scores(results: Results) -> pd.DataFrame:
+    """Scores of this run under the paper's names; its main encoding is Spearman."""
+    models = by_variant(results.averages).rename(columns={"oracle": "oracle_test"})
+    main = models[models["encoding"] == PAPER_ENCODING]
+    trees = results.methods[results.methods["method"].isin(TREES)]
+    frames = [
+        models.assign(
+            cell=list(map(_score_key, models["model"], models["encoding"], models["variant"]))
+        ),
+        main.assign(cell=list(map(str, map(Method, main["model"], main["variant"])))),
+        trees[["dataset", "seeds", "splits", "test", "sd"]].assign(cell=trees["method"]),
+    ]
+    filled = [frame for frame in frames if len(frame)] or [pd.DataFrame()]
+    scores = pd.concat(filled).reindex(columns=["dataset", "cell", *NUMBERS])
+    return scores.astype(dict.fromkeys(NUMBERS, float))
 
 
 def _verdict_panel(data: pd.DataFrame) -> Panel:
-    """How many cells of each kind came out how."""
-    labels = [_cell_label(*cell) for cell in zip(data["table"], data["cell"], strict=True)]
-    counts = pd.crosstab([labels, data["task"]], data["verdict"])
+    """How many scores of each kind came out how."""
+    counts = pd.crosstab([data["label"], data["task"]], data["verdict"])
     counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index("task")
     columns = {
-        task: [Column(verdict, heading, verdict, whole) for verdict in VERDICTS]
+        task: [Column((verdict,), heading, verdict, whole) for verdict in VERDICTS]
         for task, heading in TASKS.items()
     }
-    shown = spread(counts, list(dict.fromkeys(labels)), "task", columns, "Cell")
+    shown = spread(counts, list(data["label"].unique()), "task", columns, "Cell")
     return Panel(shown, "Cells by verdict")
 
 
-def _cell_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
-    """The main table cell by cell: this run, the paper, and a sign for the verdict."""
-    mine = data[(data["table"] == "main") & (data["task"] == task)]
-    run = mine[mine["dataset"].isin(results.datasets_of(task))]
+def _main_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
+    """The main table score by score: this run, the paper, and a sign for the verdict."""
+    main = data[(data["table"] == "main") & (data["task"] == task)]
+    run = main[main["dataset"].isin(results.datasets_of(task))]
     if run.empty:
         return None
-    columns = {
-        cell: under(
-            method_short(cell),
-            [HERE, PAPER, *([ORACLE] if Method.parse(cell).variant == "pet" else []), SIGN],
-        )
-        for cell in METHODS
-        if cell in set(mine["cell"])
-    }
+    columns = {}
+    for method in map(Method.parse, present(METHODS, main["cell"])):
+        shown = declared("paper")
+        if method.variant != "pet":
+            shown = [column for column in shown if column.heading != "oracle"]
+        columns[str(method)] = under(method.short_label, shown)
     heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, − worse than the paper"
-    return Panel(spread_datasets(results, run, task, "cell", columns), heading, beside=4)
+    return Panel(spread_datasets(results, run, "cell", columns), heading, beside=4)
 
 
-def _cell_label(table: str, cell: str) -> str:
-    if table == "main":
-        return method_name(cell)
-    method = Method.parse(cell)
-    model, _, encoding = method.model.partition("/")
-    kind = "+PET" if method.variant == "pet" else "base"
-    if table == "learnable":
-        kind = "learnable"
-        encoding = EncodingName.parse(encoding).graph
-    return f"{MODELS[model]}, {encoding_name(encoding)}, {kind}"
+def claims_table(results: Results) -> Table:
+    """Published gains beside those of this run: by validation, by test, and without structure.
+
+    A line per dataset of the paper that was run with Spearman encodings.
+    """
+    published = read_reference("graph_methods")
+    published = published[published["method"] == PAPER_ENCODING]
+    names = read_reference("datasets").set_index("abbr")["name"]
+    claims = published.set_index(published["abbr"].map(names))["improvement_pct"].astype(float)
+    data = _graph_gains(results, PAPER_ENCODING, "validation", "oracle")
+    data = data.join(claims.rename("published"), how="inner")
+    if data.empty:
+        reason = f"{MODELS[GRAPH_MODEL]} with {PAPER_ENCODING} encodings ran on none of its tables"
+        return Table.empty("claims", reason)
+    columns = declared("claims")
+    for kind in NULL_CONTROLS:
+        both = {kind: "by validation", f"{kind}_oracle": "by test"}
+        data = data.join(_graph_gains(results, str(EncodingName(PAPER_ENCODING, kind)), *both))
+        group = f"This run, {kind}"
+        columns += [Column((key,), group, heading, percent) for key, heading in both.items()]
+    numbers = [key for column in columns for key in column.keys]
+    data = data[numbers].rename_axis("dataset")
+    # Not by pandas: it warns of a control that was not run.
+    summaries = [summarize(data[name]) for name in numbers]
+    means, medians = [s.mean for s in summaries], [s.median for s in summaries]
+    summary = pd.DataFrame([means, medians], index=["mean", "median"], columns=numbers)
+    labelled = data.set_axis([results.short(str(name)) for name in data.index])
+    panel = Panel(show(labelled, columns, "Dataset"))
+    panel = panel.with_footer(show(summary, columns, "Dataset"))
+    return Table.of("claims", data.reset_index(), [panel])
+
+
+def _graph_gains(results: Results, encoding: str, validation: str, oracle: str) -> pd.DataFrame:
+    averages = results.averages
+    gains = averages[(averages["model"] == GRAPH_MODEL) & (averages["encoding"] == encoding)]
+    return gains.set_index("dataset")[GAINS].set_axis([validation, oracle], axis=1)

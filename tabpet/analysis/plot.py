@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from tabpet.analysis.formats import tick
-from tabpet.analysis.results import Results
 from tabpet.files import write_text
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ STYLE: dict[Any, Any] = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
-Drawn = TypeVar("Drawn")
 _LONGEST_NAME = 24
 # Ticks of an axis that is linear up to a number and compressed beyond it.
 _INNER_TICKS = {1: (0.5, 1), 3: (1, 2, 3), 10: (5, 10)}
@@ -108,21 +106,20 @@ def panel_grid(
     return figure, dict(zip(product(rows, columns), panels.flat, strict=True))
 
 
-def styled(drawer: Callable[[Results], Drawn], results: Results) -> Drawn:
-    """What a drawing function makes, in the project's style."""
+def style() -> Any:
+    """The project's style, as a context."""
     import matplotlib
 
-    with matplotlib.rc_context(STYLE):
-        return drawer(results)
+    return matplotlib.rc_context(STYLE)
 
 
-def draw(drawer: Callable[[Results], Drawing], results: Results) -> Drawing:
-    """Draw a figure; missing results become one that says so."""
-    try:
-        return styled(drawer, results)
-    except NothingToDraw as nothing:
-        reason = str(nothing)
-    return styled(lambda _: empty_drawing(reason), results)
+def draw(drawer: Callable[..., Drawing], *data: Any) -> Drawing:
+    """What a function draws of some data; missing results become a figure that says so."""
+    with style():
+        try:
+            return drawer(*data)
+        except NothingToDraw as nothing:
+            return empty_drawing(str(nothing))
 
 
 class NothingToDraw(Exception):
@@ -157,6 +154,29 @@ def series(place: int) -> tuple[str, str, Any]:
     """Colour, marker and line of a series; they repeat after the sixth."""
     place %= len(SERIES)
     return SERIES[place], MARKERS[place], LINES[place]
+
+
+def line(axes: "Axes", x: Any, y: Any, place: int, label: str, **style: Any) -> None:
+    """The line of a series, with its marks."""
+    color, marker, linestyle = series(place)
+    axes.plot(x, y, color=color, linestyle=linestyle, marker=marker, label=label, **style)
+
+
+def mean_curve(
+    axes: "Axes", x: np.ndarray, values: pd.DataFrame, place: int, label: str, *, band: bool = True
+) -> None:
+    """The mean over the rows of `values` with a mark at every x, and one deviation around it."""
+    mean, spread = values.mean(), values.std(ddof=1)
+    line(axes, x, mean, place, label, markersize=4, zorder=3)
+    if band and len(values) > 1:
+        color, _, _ = series(place)
+        axes.fill_between(x, mean - spread, mean + spread, color=color, alpha=0.12, linewidth=0)
+
+
+def step_axis(axes: "Axes", values: Sequence[float], label: str) -> None:
+    """An x axis with the same room for every value."""
+    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    axes.set_xlabel(label)
 
 
 def shorten(name: str) -> str:
@@ -232,7 +252,7 @@ def dots(axes: "Axes", values: np.ndarray, place: float, size: float, width: flo
 
 
 def square(axes: "Axes", x: float, y: float, colour: str, opacity: float = 1.0) -> None:
-    """A filled cell of a matrix, apart from its neighbours."""
+    """A filled square of a matrix, apart from its neighbours."""
     from matplotlib.patches import Rectangle
 
     fill = (colour, opacity)

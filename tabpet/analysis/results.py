@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, TRANSFORMERS, is_reference
+from tabpet.analysis.names import METHODS, TASKS, TRANSFORMERS
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
-from tabpet.names import EncodingName, Method
+from tabpet.names import EncodingName, Method, encoding_label
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.runs import read_runs
 from tabpet.settings import AnalysisSettings
+from tabpet.stats import Ranks, rank_methods
 
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
@@ -20,62 +21,53 @@ GAINS = ["improvement", "oracle_improvement"]
 
 @dataclass(frozen=True)
 class Results:
-    """Runs, the choices made from them, and the scores of whole methods.
+    """Runs, and what follows from them.
 
-    `scores`: all runs. `choices` and `curves`: what `choose_alphas` makes of them. `methods`: a row
-    per dataset and method, averaged over splits. `graphs` and `datasets`: the tables of these
-    names, where they were made.
+    `graphs` and `datasets`: the tables of these names, where they were made.
     """
 
-    scores: pd.DataFrame
-    choices: pd.DataFrame
-    curves: pd.DataFrame
-    methods: pd.DataFrame
-    graphs: pd.DataFrame | None = None
-    datasets: pd.DataFrame | None = None
+    scores: pd.DataFrame  # columns of `tabpet.runs.SCHEMA`
     settings: AnalysisSettings = field(default_factory=AnalysisSettings)
     abbreviations: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def build(
-        cls,
-        scores: pd.DataFrame,
-        settings: AnalysisSettings | None = None,
-        abbreviations: Mapping[str, str] | None = None,
-        graphs: pd.DataFrame | None = None,
-        datasets: pd.DataFrame | None = None,
-    ) -> "Results":
-        """Make all choices from a frame of runs (columns of `tabpet.runs.SCHEMA`)."""
-        settings = settings or AnalysisSettings()
-        choices, curves = choose_alphas(scores)
-        return cls(
-            scores=scores,
-            choices=choices,
-            curves=curves,
-            methods=_method_scores(scores, choices, settings.main_encoding),
-            graphs=graphs,
-            datasets=datasets,
-            settings=settings,
-            abbreviations=dict(abbreviations or {}),
-        )
+    graphs: pd.DataFrame | None = None
+    datasets: pd.DataFrame | None = None
 
     @classmethod
     def load(
         cls,
         scores_path: Path,
-        settings: AnalysisSettings | None = None,
-        abbreviations: Mapping[str, str] | None = None,
+        settings: AnalysisSettings,
+        abbreviations: Mapping[str, str],
         graphs_path: Path | None = None,
         datasets_path: Path | None = None,
     ) -> "Results":
         """Read `scores.parquet`, and `tables/graphs.csv` and `tables/datasets.csv` if given."""
         tables = [read_table(path) if path else None for path in (graphs_path, datasets_path)]
-        return cls.build(read_runs(scores_path), settings, abbreviations, *tables)
+        return cls(read_runs(scores_path), settings, abbreviations, *tables)
+
+    @cached_property
+    def _choices_and_curves(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return choose_alphas(self.scores)
+
+    @property
+    def choices(self) -> pd.DataFrame:
+        """The choices of alpha: a row per dataset, split, model and encoding."""
+        return self._choices_and_curves[0]
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """The scores over alpha that choices are made from."""
+        return self._choices_and_curves[1]
 
     @cached_property
     def averages(self) -> pd.DataFrame:
         """Choices averaged over splits: a row per dataset, model and encoding."""
         return average_splits(self.choices)
+
+    @cached_property
+    def methods(self) -> pd.DataFrame:
+        """Test scores of whole methods: a row per dataset and method, averaged over splits."""
+        return _method_scores(self.scores, self.choices, self.settings.main_encoding)
 
     @cached_property
     def tasks(self) -> dict[str, str]:
@@ -90,6 +82,17 @@ class Results:
             return pd.DataFrame({"dataset": pd.Series(dtype=str), "rows": pd.Series(dtype=float)})
         return self.datasets.drop_duplicates("dataset")[["dataset", "rows"]]
 
+    @property
+    def words(self) -> dict[str, str]:
+        """What captions of tables say of the settings."""
+        settings = self.settings
+        return {
+            "encoding": encoding_label(settings.main_encoding),
+            "significance": f"{settings.level:g}",
+            "confidence": f"{100 * (1 - settings.level):g} %",
+            "rope": f"{settings.rope:g}",
+        }
+
     def datasets_of(self, task: str) -> list[str]:
         """The datasets of one task, or of both for `all`."""
         return [name for name, kind in self.tasks.items() if task in (kind, "all")]
@@ -100,10 +103,10 @@ class Results:
         Datasets that the model skips, or that were not planned, have no line.
         """
         averages = self.averages
-        mine = averages[(averages["model"] == model) & (averages["encoding"] == encoding)]
+        rows = averages[(averages["model"] == model) & (averages["encoding"] == encoding)]
         planned = self._planned.get((model, encoding), set())
         datasets = [name for name in self.datasets_of(task) if name in planned]
-        return mine.set_index("dataset")[GAINS].reindex(datasets)
+        return rows.set_index("dataset")[GAINS].reindex(datasets)
 
     def paired(self, model: str, encoding: str, other: str, task: str = "all") -> pd.DataFrame:
         """Improvements of two encodings per dataset, on the splits that have both.
@@ -132,17 +135,15 @@ class Results:
         grouped = runs.groupby(["model", "encoding"])["dataset"]
         return {(str(model), str(encoding)): set(names) for (model, encoding), names in grouped}
 
-    @cached_property
-    def graph_states(self) -> dict[tuple[str, str], str]:
-        """Of every dataset and encoding whose graph is `empty` or was `cut`: which of the two."""
-        marked = self.scores[self.scores["graph_state"].isin(["empty", "cut"])]
-        keys = zip(marked["dataset"], marked["encoding"], strict=True)
-        return dict(zip(keys, marked["graph_state"], strict=True))
-
     def graph_note(self, dataset: str, encoding: str) -> str:
         """`empty graph`, `cut graph`, or nothing."""
-        state = self.graph_states.get((dataset, encoding))
-        return f"{state} graph" if state else ""
+        return self._graph_notes.get((dataset, encoding), "")
+
+    @cached_property
+    def _graph_notes(self) -> dict[tuple[str, str], str]:
+        noted = self.scores[self.scores["graph_state"].isin(["empty", "cut"])]
+        keys = zip(noted["dataset"], noted["encoding"], strict=True)
+        return dict(zip(keys, noted["graph_state"] + " graph", strict=True))
 
     def control_of_main(self, kind: str) -> str:
         """The encoding that is the control of this kind of the main one."""
@@ -159,9 +160,9 @@ class Results:
 
     def method_table(self, task: str, column: str = "test") -> pd.DataFrame:
         """Datasets x methods of one task, in the order of the main table."""
-        mine = self.methods[self.methods["task"] == task]
-        table = mine.pivot_table(index="dataset", columns="method", values=column)
-        order = [name for name in mine["method"].unique() if name in table]
+        rows = self.methods[self.methods["task"] == task]
+        table = rows.pivot_table(index="dataset", columns="method", values=column)
+        order = [name for name in rows["method"].unique() if name in table]
         ranked = [name for name in METHODS if name in order]
         return table.reindex(
             index=[name for name in self.datasets_of(task) if name in table.index],
@@ -171,7 +172,21 @@ class Results:
     def ranked_table(self, task: str) -> pd.DataFrame:
         """The same without plain references, which are shown and not ranked."""
         scores = self.method_table(task)
-        return scores[[method for method in scores if not is_reference(str(method))]]
+        return scores[[method for method in scores if not Method.parse(str(method)).is_reference]]
+
+    @cached_property
+    def ranks(self) -> dict[str, Ranks]:
+        """Ranks of transformers and tuned trees by task."""
+        level, samples = self.settings.level, self.settings.bootstrap
+        return {task: rank_methods(task, self.ranked_table(task), level, samples) for task in TASKS}
+
+    def first_duel(self, control: str) -> tuple[str, pd.DataFrame] | None:
+        """The first model that has the main encoding and this control, and both improvements."""
+        other = self.control_of_main(control)
+        for model in self.models:
+            if len(both := self.paired(model, self.settings.main_encoding, other)):
+                return model, both
+        return None
 
     def short(self, dataset: str) -> str:
         """The abbreviation of a dataset, or its name where the catalog has none."""
@@ -189,18 +204,23 @@ def read_table(path: Path) -> pd.DataFrame | None:
     return pd.read_csv(path) if path.read_text(encoding="utf-8").strip() else None
 
 
+def by_variant(averages: pd.DataFrame) -> pd.DataFrame:
+    """Scores of a model without (`variant` "") and with its encodings ("pet"), a row each."""
+    plain = {"base_test": "test", "base_sd": "sd"}
+    encoded = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
+    shared = ["dataset", "task", "model", "encoding", "seeds", "splits"]
+    rows = [
+        averages[[*shared, *plain]].rename(columns=plain).assign(variant=""),
+        averages[[*shared, *encoded, *GAINS]].rename(columns=encoded).assign(variant="pet"),
+    ]
+    return pd.concat(rows, ignore_index=True)
+
+
 def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:
     """Test scores of methods: trees, references, and transformers without and with Tab-PET."""
-    averages = average_splits(choices[choices["encoding"] == encoding])
-    plain = {"base_test": "test", "base_sd": "sd"}
-    tab_pet = {"test": "test", "test_sd": "sd", "oracle_test": "oracle"}
-    shared = ["dataset", "task", "seeds", "splits"]
-    pet = [str(Method(model, "pet")) for model in averages["model"]]
-    frames = [
-        _learner_scores(scored_runs(scores)),
-        averages[[*shared, *plain]].rename(columns=plain).assign(method=averages["model"]),
-        averages[[*shared, *tab_pet]].rename(columns=tab_pet).assign(method=pet),
-    ]
+    models = by_variant(average_splits(choices[choices["encoding"] == encoding]))
+    names = map(Method, models["model"], models["variant"])
+    frames = [_learner_scores(scored_runs(scores)), models.assign(method=list(map(str, names)))]
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]
     methods = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
     # Datasets as they stand in the scores, methods as in the main table.

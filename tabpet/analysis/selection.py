@@ -64,7 +64,7 @@ def _curves(runs: pd.DataFrame) -> pd.DataFrame:
         test_sd=("test_score", lambda scores: scores.std(ddof=1)),
         seeds=("seed", "nunique"),
     ).reset_index()
-    # Cells in the order of the runs, alphas ascending.
+    # Choices in the order of the runs, alphas ascending.
     curves["place"] = curves.groupby(CHOICE, sort=False).ngroup()
     curves = curves.sort_values(["place", "alpha"], ignore_index=True)
     curves = curves[curves.groupby(CHOICE)["alpha"].transform("size") > 1].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""A result table by declaration: columns over a data frame, as CSV, LaTeX and cells of text."""
+"""A result table by declaration: columns over a data frame, as CSV, LaTeX and texts."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.captions import TABLE_TEXTS
-from tabpet.analysis.names import TITLES, encoding_name
+from tabpet.analysis import formats
+from tabpet.analysis.captions import ALL_TABLES
 from tabpet.files import write_text
-from tabpet.settings import AnalysisSettings
 
 LATEX = str.maketrans(
     {
@@ -35,19 +34,28 @@ class Column:
     A format for several keys gets a value of each.
     """
 
-    key: str | tuple[str, ...]
+    keys: tuple[str, ...]
     group: str
     heading: str
     format: Callable[..., str] = str
 
     def texts(self, frame: pd.DataFrame) -> list[str]:
-        """The cells of the column."""
-        keys = [self.key] if isinstance(self.key, str) else self.key
-        return [self.format(*values) for values in zip(*(frame[k] for k in keys), strict=True)]
+        """The column as text, row by row."""
+        return [self.format(*values) for values in zip(*(frame[k] for k in self.keys), strict=True)]
+
+
+def declared(table: str, *groups: str) -> list[Column]:
+    """The columns that `captions.yaml` declares for a table: all, or those of some groups."""
+    columns = ALL_TABLES[table].columns
+    return [
+        Column(tuple(keys), group, heading, getattr(formats, form))
+        for group in groups or columns
+        for heading, (form, *keys) in columns[group].items()
+    ]
 
 
 def show(frame: pd.DataFrame, columns: Iterable[Column], corner: str = "") -> pd.DataFrame:
-    """The cells of some columns, as text under (group, heading), with the index of the frame."""
+    """The texts of some columns under (group, heading), with the index of the frame."""
     texts = {(column.group, column.heading): column.texts(frame) for column in columns}
     names = pd.MultiIndex.from_tuples(list(texts), names=["", corner])
     return pd.DataFrame(dict(enumerate(texts.values())), frame.index).set_axis(names, axis=1)
@@ -75,54 +83,54 @@ def under(group: str, columns: Iterable[Column]) -> list[Column]:
 
 @dataclass(frozen=True)
 class Panel:
-    """One block of a table: cells of text under (group, heading), labels in the index.
+    """One block of a table: texts under (group, heading), labels in the index.
 
-    The name of the headings is that of the labels. `marks` has the shape of `cells` and holds
+    The name of the headings is that of the labels. `marks` has the shape of `texts` and holds
     `best`, `second` or nothing. The last `footer` rows are set apart by a line. LaTeX puts
     `beside` groups of columns beside each other and the others below, or else all.
     """
 
-    cells: pd.DataFrame
+    texts: pd.DataFrame
     heading: str = ""
     marks: pd.DataFrame | None = None
     footer: int = 0
     beside: int | None = None
 
-    def with_footer(self, cells: pd.DataFrame) -> "Panel":
+    def with_footer(self, texts: pd.DataFrame) -> "Panel":
         """The same with further rows; headings that these do not have are empty there."""
-        added = cells.reindex(columns=self.cells.columns, fill_value="")
+        added = texts.reindex(columns=self.texts.columns, fill_value="")
         marks = self.marks
         if marks is not None:
             marks = pd.concat([marks, added.map(lambda _: "")])
         footer = self.footer + len(added)
-        return replace(self, cells=pd.concat([self.cells, added]), marks=marks, footer=footer)
+        return replace(self, texts=pd.concat([self.texts, added]), marks=marks, footer=footer)
 
     @property
     def corner(self) -> str:
         """The heading of the row labels."""
-        return str(self.cells.columns.names[-1] or "")
+        return str(self.texts.columns.names[-1] or "")
 
     @property
     def headings(self) -> list[str]:
         """The headings of the columns, without their groups."""
-        return [str(heading) for heading in self.cells.columns.get_level_values(-1)]
+        return [str(heading) for heading in self.texts.columns.get_level_values(-1)]
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Neighbouring columns of the same group, with how many they are."""
-        groups = itertools.groupby(self.cells.columns.get_level_values(0))
+        groups = itertools.groupby(self.texts.columns.get_level_values(0))
         return [(str(name), len(list(members))) for name, members in groups]
 
     def to_latex(self, caption: str, label: str) -> Iterator[str]:
         """Long tables, which LaTeX breaks over pages."""
-        frame, widths = self._latex_cells(), [width for _, width in self.groups]
+        frame, widths = self._latex_texts(), [width for _, width in self.groups]
         most, start = self.beside or len(widths), 0
         for first in range(0, len(widths), most):
             beside = widths[first : first + most]
-            cells = frame.iloc[:, start : start + sum(beside)]
-            if not any(cells.columns.get_level_values(0)):
-                cells = cells.droplevel(0, axis=1)
-            yield cells.style.to_latex(
+            texts = frame.iloc[:, start : start + sum(beside)]
+            if not any(texts.columns.get_level_values(0)):
+                texts = texts.droplevel(0, axis=1)
+            yield texts.style.to_latex(
                 environment="longtable",
                 column_format=GAP.join(["l", *("r" * width for width in beside)]),
                 hrules=True,
@@ -132,19 +140,19 @@ class Panel:
             )
             start += sum(beside)
 
-    def _latex_cells(self) -> pd.DataFrame:
-        """Escaped cells, marks as commands, and a line above the footer."""
-        cells = self.cells.map(escape)
+    def _latex_texts(self) -> pd.DataFrame:
+        """Escaped texts, marks as commands, and a line above the footer."""
+        texts = self.texts.map(escape)
         if self.marks is not None:
             for mark, command in MARKS.items():
                 marked = (self.marks == mark).to_numpy()
-                cells = cells.mask(marked, cells.map(command.format))
-        labels = [escape(str(label)) for label in cells.index]
+                texts = texts.mask(marked, texts.map(command.format))
+        labels = [escape(str(label)) for label in texts.index]
         if self.footer:
             labels[-self.footer] = rf"\midrule {labels[-self.footer]}"
-        names = [tuple(escape(str(text)) for text in pair) for pair in cells.columns]
+        names = [tuple(escape(str(text)) for text in pair) for pair in texts.columns]
         header = pd.MultiIndex.from_tuples(names, names=["", escape(self.corner)])
-        return cells.set_axis(labels).set_axis(header, axis=1)
+        return texts.set_axis(labels).set_axis(header, axis=1)
 
 
 @dataclass(frozen=True)
@@ -158,23 +166,9 @@ class Table:
     reason: str | None = None
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        settings: AnalysisSettings,
-        data: pd.DataFrame,
-        panels: Iterable[Panel],
-        **words: str,
-    ) -> "Table":
-        """A table under its caption, whose words come from the settings and the table."""
-        caption = TABLE_TEXTS[name].format(
-            encoding=encoding_name(settings.main_encoding),
-            significance=f"{settings.level:g}",
-            confidence=f"{100 * (1 - settings.level):g} %",
-            rope=f"{settings.rope:g}",
-            **words,
-        )
-        return cls(name, caption, data, tuple(panels))
+    def of(cls, name: str, data: pd.DataFrame, panels: Iterable[Panel], **words: str) -> "Table":
+        """A table under its caption, with these words in it."""
+        return cls(name, ALL_TABLES[name].text.format(**words), data, tuple(panels))
 
     @classmethod
     def empty(cls, name: str, reason: str) -> "Table":
@@ -184,7 +178,7 @@ class Table:
     @property
     def title(self) -> str:
         """What the table is about."""
-        return TITLES[self.name]
+        return ALL_TABLES[self.name].title
 
     def to_csv(self) -> str:
         """Full numbers, one header line; a missing number is an empty cell."""

@@ -1,7 +1,7 @@
 """Every table of the results, and those about the scores of whole methods."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,43 +9,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis import claims, coverage, detail, gains, matrix, mixed, names, paper
-from tabpet.analysis.formats import narrow_interval, number, p_value, percent, score, share, whole
-from tabpet.analysis.names import METRICS, TABLES, TASKS, method_name
+from tabpet.analysis import coverage, detail, gains, matrix, mixed, names, paper
+from tabpet.analysis.captions import TABLES
+from tabpet.analysis.formats import narrow_interval, number, score, whole
+from tabpet.analysis.names import METRICS, TASKS
 from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, show, spread, under
-from tabpet.names import Method
+from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
+from tabpet.names import Method, method_label
 from tabpet.stats import (
     exclude_outliers,
     holm,
     improvement,
-    rank_methods,
     summarize,
     wilcoxon,
     win_rate,
 )
 
 ORACLE = "oracle"
-TREES = (
-    Column("datasets", "", "n"),
-    Column("win_rate", "By validation", "wins, %", share),
-    Column("mean_difference_pct", "By validation", "mean, %", percent),
-    Column("median_difference_pct", "By validation", "median, %", percent),
-    Column("p", "By validation", "p", p_value),
-    Column("p_holm", "By validation", "Holm", p_value),
-    Column("effect_size", "By validation", "r", number),
-    Column("p_paper_rule", "By validation", "paper's p", p_value),
-    Column("oracle_win_rate", "Oracle", "wins, %", share),
-    Column("oracle_mean_difference_pct", "Oracle", "mean, %", percent),
-    Column("oracle_median_difference_pct", "Oracle", "median, %", percent),
-    Column("oracle_p", "Oracle", "p", p_value),
-)
-OUTLIERS = (
-    Column("mean", "", "mean", score),
-    Column("oracle_mean", "", "oracle", score),
-    Column("datasets", "", "n", whole),
-    Column("excluded", "", "excluded", whole),
-)
 
 
 def make_tables(results: Results) -> dict[str, Table]:
@@ -70,52 +50,49 @@ def main_table(results: Results) -> Table:
         return Table.empty("main", "no run has finished")
     panels = [_main_panel(results, task, frame) for task, frame in frames.items()]
     data = pd.concat(frames.values(), ignore_index=True)
-    return Table.of("main", results.settings, data, panels)
+    return Table.of("main", data, panels, **results.words)
 
 
 def _main_data(results: Results, task: str) -> pd.DataFrame:
     """A row per dataset and method."""
-    settings = results.settings
-    ranks = rank_methods(task, results.ranked_table(task), settings.level, settings.bootstrap)
+    ranks = results.ranks[task]
     ranked = ranks.table.melt(ignore_index=False, value_name="rank").reset_index()
     methods = results.methods[results.methods["task"] == task]
     data = methods.merge(ranked, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["best"] = data["rank"] == data.groupby("dataset")["rank"].transform("min")
-    data["mean_rank"] = data["method"].map(ranks.mean)
-    data["mean_rank_low"] = data["method"].map(ranks.intervals["low"])
-    data["mean_rank_high"] = data["method"].map(ranks.intervals["high"])
+    data = data.join(ranks.means, on="method")
     data["ranked_datasets"] = data["method"].map(ranks.datasets)
     return data
 
 
 def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
     columns = {str(method): _main_columns(str(method)) for method in results.method_table(task)}
-    cells = detail.spread_datasets(results, data, task, "method", columns)
-    # Marks are further cells of the same columns, made from ranks instead of scores.
+    texts = detail.spread_datasets(results, data, "method", columns)
+    # Marks are further texts of the same columns, made from ranks instead of scores.
     placed = data.assign(test=data.groupby("dataset")["rank"].rank(method="dense"), oracle=0)
     of_places = {
         method: [replace(column, format=_mark) for column in its_columns]
         for method, its_columns in columns.items()
     }
-    marks = detail.spread_datasets(results, placed, task, "method", of_places)
+    marks = detail.spread_datasets(results, placed, "method", of_places)
     rows = {row["method"]: row for _, row in data.drop_duplicates("method").iterrows()}
     footer = {
         (column.group, column.heading): _rank_texts(rows[method])
         for method, (column, *_) in columns.items()
     }
-    panel = Panel(cells, f"{TASKS[task]}, {METRICS[task]}", marks)
+    panel = Panel(texts, f"{TASKS[task]}, {METRICS[task]}", marks)
     return panel.with_footer(pd.DataFrame(footer, index=["mean rank", "interval", "n"]))
 
 
 def _main_columns(method: str) -> list[Column]:
     parsed = Method.parse(method)
     if parsed.model not in names.TRANSFORMERS:
-        return [Column("test", "", parsed.short_label, score)]
+        return [Column(("test",), "", parsed.short_label, score)]
     short = Method(parsed.model).short_label
     if not parsed.variant:
-        return [Column("test", short, "base", score)]
-    return [Column("test", short, "+PET", score), Column(ORACLE, short, ORACLE, score)]
+        return [Column(("test",), short, "base", score)]
+    return [Column(("test",), short, "+PET", score), Column((ORACLE,), short, ORACLE, score)]
 
 
 def _mark(place: float) -> str:
@@ -144,14 +121,17 @@ def trees_table(results: Results) -> Table:
         reason = "no dataset has both a transformer and a tree learner or reference"
         return Table.empty("trees", reason)
     # Two families of questions: how plain references do must not make trees look harder to beat.
-    family = data["opponent"].map(names.is_reference)
+    family = data["opponent"].map(lambda name: Method.parse(name).is_reference)
     data.insert(list(data).index("p") + 1, "p_holm", data.groupby(family)["p"].transform(holm))
-    labelled = data.set_axis(data["method"].map(method_name).tolist())
+    labelled = data.set_axis(data["method"].map(method_label).tolist())
+    columns = declared("trees")
     panels = [
-        Panel(show(rows, TREES, "Method"), f"{TASKS[str(task)]}, against {method_name(str(other))}")
+        Panel(
+            show(rows, columns, "Method"), f"{TASKS[str(task)]}, against {method_label(str(other))}"
+        )
         for (other, task), rows in labelled.groupby(["opponent", "task"], sort=False)
     ]
-    return Table.of("trees", results.settings, data, panels)
+    return Table.of("trees", data, panels)
 
 
 def _against(results: Results, opponent: str, method: str, task: str) -> dict[str, Any]:
@@ -160,28 +140,27 @@ def _against(results: Results, opponent: str, method: str, task: str) -> dict[st
     nothing = pd.Series(np.nan, index=scores.index)
     ours, theirs = scores.get(method, nothing), scores.get(opponent, nothing)
     best = oracle.get(method, nothing).reindex(scores.index)
-    wins, best_wins = win_rate(task, ours, theirs), win_rate(task, best, theirs)
-    gain, best_gain = improvement(task, theirs, ours), improvement(task, theirs, best)
-    test, summary, best_summary = wilcoxon(gain), summarize(gain), summarize(best_gain)
     return {
         "method": method,
         "opponent": opponent,
         "task": task,
-        "datasets": wins.datasets,
-        "wins": wins.wins,
-        "ties": wins.ties,
-        "losses": wins.losses,
-        "win_rate": wins.percent,
-        "mean_difference_pct": summary.mean,
-        "median_difference_pct": summary.median,
-        "p": test.p,
-        "effect_size": test.effect_size,
+        **asdict(win_rate(task, ours, theirs)),
+        **_head_to_head(task, ours, theirs),
+        "effect_size": wilcoxon(improvement(task, theirs, ours)).effect_size,
         # NOTE[PAPER]: its test against trees is on raw metric differences, ruled by a few scales.
         "p_paper_rule": wilcoxon(ours - theirs, rule="paper").p,
-        "oracle_win_rate": best_wins.percent,
-        "oracle_mean_difference_pct": best_summary.mean,
-        "oracle_median_difference_pct": best_summary.median,
-        "oracle_p": wilcoxon(best_gain).p,
+        **{f"oracle_{key}": x for key, x in _head_to_head(task, best, theirs).items()},
+    }
+
+
+def _head_to_head(task: str, ours: pd.Series, theirs: pd.Series) -> dict[str, float]:
+    gains = improvement(task, theirs, ours)
+    summary = summarize(gains)
+    return {
+        "win_rate": win_rate(task, ours, theirs).percent,
+        "mean_difference_pct": summary.mean,
+        "median_difference_pct": summary.median,
+        "p": wilcoxon(gains).p,
     }
 
 
@@ -216,11 +195,12 @@ def outliers_table(results: Results) -> Table:
     data = pd.concat(frames, ignore_index=True)
     methods = list(data["method"].unique())
     columns = {
-        task: under(f"{heading}, {METRICS[task]}", OUTLIERS) for task, heading in TASKS.items()
+        task: under(f"{label}, {METRICS[task]}", declared("outliers"))
+        for task, label in TASKS.items()
     }
     shown = spread(data.set_index("method"), methods, "task", columns, "Method")
-    panel = Panel(shown.set_axis([method_name(method) for method in methods]))
-    return Table.of("outliers", results.settings, data, [panel], excluded="; ".join(notes))
+    panel = Panel(shown.set_axis([method_label(method) for method in methods]))
+    return Table.of("outliers", data, [panel], excluded="; ".join(notes))
 
 
 def timing_table(results: Results) -> Table:
@@ -237,13 +217,13 @@ def timing_table(results: Results) -> Table:
     data = data.merge(paper.graph_minutes(), on=["dataset", "method"], how="left")
     minutes = {method: rows["minutes"] for method, rows in data.groupby("method")}
     columns = {
-        method: [Column("minutes", "", name, number)]
+        method: [Column(("minutes",), "", name, number)]
         for method, name in names.GRAPHS.items()
         if method in minutes
     }
     datasets = list(data["dataset"].unique())
-    cells = spread(data.set_index("dataset"), datasets, "method", columns, "Dataset")
-    panel = Panel(cells.set_axis([results.short(name) for name in datasets]))
+    texts = spread(data.set_index("dataset"), datasets, "method", columns, "Dataset")
+    panel = Panel(texts.set_axis([results.short(name) for name in datasets]))
     footer = {
         ("", names.GRAPHS[method]): [
             number(minutes[method].mean()),
@@ -253,7 +233,7 @@ def timing_table(results: Results) -> Table:
         for method in columns
     }
     panel = panel.with_footer(pd.DataFrame(footer, index=["mean", "median", "n"]))
-    return Table.of("timing", results.settings, data, [panel])
+    return Table.of("timing", data, [panel])
 
 
 MAKERS: dict[str, Callable[[Results], Table]] = {
@@ -272,6 +252,6 @@ MAKERS: dict[str, Callable[[Results], Table]] = {
     "timing": timing_table,
     "cost": coverage.cost_table,
     "paper": paper.paper_table,
-    "claims": claims.claims_table,
+    "claims": paper.claims_table,
     "coverage": coverage.coverage_table,
 }

@@ -180,11 +180,11 @@ def _target_column(column: pd.Series, row: CatalogRow) -> pd.Series:
 
 def nearest(name: str, known: Iterable[object]) -> str:
     """The columns whose names are near a wrong one, or all of them."""
-    names = [str(one) for one in known]
-    lower = {one.lower(): one for one in names}
+    names = [str(column) for column in known]
+    lower = {column.lower(): column for column in names}
     close = difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
     if close:
-        return f"Did you mean {' or '.join(repr(lower[one]) for one in close)}?"
+        return f"Did you mean {' or '.join(repr(lower[column]) for column in close)}?"
     return f"Columns: {_listing(names)}."
 
 

@@ -66,9 +66,9 @@ def describe_target(card: Card) -> str:
     """The task in a few words."""
     target = card.target
     if target.classes is not None:
-        parts = [f"{name} ({rows})" for name, rows in list(target.classes.items())[:6]]
+        counts = [f"{name} ({rows})" for name, rows in list(target.classes.items())[:6]]
         more = f" and {len(target.classes) - 6} more" if len(target.classes) > 6 else ""
-        return f"classification of {target.name!r}: {', '.join(parts)}{more}"
+        return f"classification of {target.name!r}: {', '.join(counts)}{more}"
     assert target.range is not None
     low, high = target.range
     return f"regression of {target.name!r}: {low:g} to {high:g}"
@@ -76,7 +76,7 @@ def describe_target(card: Card) -> str:
 
 def _safe_name(stem: str) -> str:
     """A name for a folder from that of a file."""
-    name = "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in stem)
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in stem)
     name = name.strip("-_") or "table"
     assert SAFE_NAME.fullmatch(name)
     return name

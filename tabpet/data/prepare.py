@@ -162,7 +162,7 @@ def prepare_parts(
         missing_numbers = "rows dropped"
         warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
     seen = features[(part == "train") & keep]
-    constant = [one.name for one in learned if one.constant]
+    constant = [feature.name for feature in learned if feature.constant]
     beyond = [name for name in constant if len(seen[name].unique()) > 1]
     if names := [name for name in constant if name not in beyond]:
         warnings.append(f"constant in training rows: {', '.join(names)}")
@@ -206,8 +206,11 @@ def code_rows(
     if imputer is not None:
         features[numeric] = imputer.fill(features[numeric])
     else:
-        features = features.fillna({one.name: one.mean for one in learned if one.name in numeric})
-    return pd.DataFrame({one.name: _code(features[one.name], one) for one in learned})
+        means = {feature.name: feature.mean for feature in learned if feature.kind == "numeric"}
+        features = features.fillna(means)
+    return pd.DataFrame(
+        {feature.name: _code(features[feature.name], feature) for feature in learned}
+    )
 
 
 def assign_parts(

@@ -140,13 +140,13 @@ def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
 
 def _read_header(path: Path, encoding: str) -> tuple[list[str], str]:
     """The names in the first record that is not blank, and the separator that makes most of it."""
-    found = {}
+    headers = {}
     for separator in SEPARATORS:
         with path.open(encoding=encoding, newline="") as stream:
             records = csv.reader(stream, delimiter=separator, skipinitialspace=True)
-            found[separator] = next((one for one in records if one not in ([], [""])), [])
-    separator = max(SEPARATORS, key=lambda one: len(found[one]))
-    return found[separator], separator
+            headers[separator] = next((names for names in records if names not in ([], [""])), [])
+    separator = max(SEPARATORS, key=lambda separator: len(headers[separator]))
+    return headers[separator], separator
 
 
 def _has_decimal_commas(column: pd.Series, separator: str) -> bool:

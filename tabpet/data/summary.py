@@ -10,7 +10,9 @@ def tabulate_datasets(cards: list[Card], splits: list[SplitInfo]) -> pd.DataFram
     """Shapes, parts and warnings of every split."""
     by_name = {card.dataset: card for card in cards}
     copies = {card.dataset: _copies(card, cards) for card in cards}
-    return pd.DataFrame([_line(by_name[one.dataset], one, copies[one.dataset]) for one in splits])
+    return pd.DataFrame(
+        [_line(by_name[info.dataset], info, copies[info.dataset]) for info in splits]
+    )
 
 
 def dataset_warnings(datasets: pd.DataFrame | None) -> dict[str, str]:
@@ -26,7 +28,7 @@ def dataset_warnings(datasets: pd.DataFrame | None) -> dict[str, str]:
 
 def _copies(card: Card, cards: list[Card]) -> list[str]:
     """A warning where other datasets have the same rows, so that tests count them twice."""
-    same = [one.dataset for one in cards if one.sha256 == card.sha256 and one is not card]
+    same = [c.dataset for c in cards if c.sha256 == card.sha256 and c is not card]
     return [f"the same table as {', '.join(same)}: it counts twice"] if same else []
 
 

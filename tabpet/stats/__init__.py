@@ -22,7 +22,6 @@ from tabpet.stats.verdict import (
     Evidence,
     ModelDecision,
     Outcome,
-    Verdict,
     fewest_datasets,
     judge,
 )

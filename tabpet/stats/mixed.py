@@ -45,7 +45,7 @@ class MixedModel:
     coefficients: pd.DataFrame
     datasets: int
     observations: int
-    deviations: dict[str, float]  # standard deviations of the random parts
+    deviations: dict[str, float]  # standard deviations of the random effects
     significance: float
     status: Status
     note: str
@@ -69,7 +69,7 @@ def fit_mixed_model(
 
     `levels` holds the levels of the columns `encoding` and `model`; the first is what others are
     compared with. `size` counts from its mean. All encodings of a model are compared with one model
-    without, so models have a random part of their own within a dataset: without it, differences
+    without, so models have a random effect of their own within a dataset: without it, differences
     between models would look far too sure.
     """
     design = _design(gains, levels)
@@ -155,9 +155,9 @@ def _statsmodels() -> Any:
 
 
 def _models_within(gains: pd.DataFrame) -> "VCSpec | None":
-    """The random part of models within a dataset, where encodings repeat a model at all."""
-    cells = gains.groupby("dataset")["model"].nunique()
-    if cells.max() == 1 or cells.sum() == len(gains):
+    """The random effect of models within a dataset, where encodings repeat a model at all."""
+    models = gains.groupby("dataset")["model"].nunique()
+    if models.max() == 1 or models.sum() == len(gains):
         return None
     names, matrices = [], []
     for _, group in sorted(gains.groupby(gains["dataset"].astype(str))):

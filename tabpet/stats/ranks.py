@@ -20,6 +20,12 @@ class Ranks:
     datasets: pd.Series  # how many those are
     intervals: pd.DataFrame  # `low` and `high` of each mean, from resampled datasets
 
+    @property
+    def means(self) -> pd.DataFrame:
+        """Mean ranks with their intervals, as files have them."""
+        frame = self.mean.rename("mean_rank").to_frame()
+        return frame.join(self.intervals.add_prefix("mean_rank_"))
+
 
 def rank_methods(
     task: str,

@@ -144,32 +144,21 @@ class ModelDecision:
         return "no better than controls" if "unclear" in outcomes else "controls too few"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The answers of all models, which share one significance level."""
-
-    significance: float
-    fewest: int  # datasets that differ, from which on a model can be told
-    models: tuple[ModelDecision, ...]
-
-
-def judge(evidence: Sequence[Evidence], significance: float = 0.05) -> Verdict:
+def judge(evidence: Sequence[Evidence], significance: float = 0.05) -> list[ModelDecision]:
     """Decide for every model, so that a false claim has at most the probability `significance`."""
-    differences = [Difference.of(one.improvements) for one in evidence]
+    differences = [Difference.of(model.improvements) for model in evidence]
     controls = [
-        {name: Difference.of(values) for name, values in one.controls.items()} for one in evidence
+        {name: Difference.of(values) for name, values in model.controls.items()}
+        for model in evidence
     ]
     finishing = np.array(list(map(_finishing_p, differences, controls)))
-    fewest = (
-        fewest_datasets(significance / len(evidence)) if evidence else fewest_datasets(significance)
-    )
-    decisions = [
+    fewest = fewest_datasets(significance / max(1, len(evidence)))
+    return [
         _decide(
-            one.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
+            given.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
         )
-        for i, one in enumerate(evidence)
+        for i, given in enumerate(evidence)
     ]
-    return Verdict(significance, fewest, tuple(decisions))
 
 
 def fewest_datasets(significance: float) -> int:

@@ -107,8 +107,11 @@ def _runs_table(runs: "list[Run]") -> Table:
     for run in runs:
         table.add_row(
             f"{run.alpha:g}",
-            *("-" if one is None else f"{one:.4f}" for one in (run.val_score, run.test_score)),
-            *("-" if one is None else str(one) for one in (run.best_epoch, run.epochs)),
+            *(
+                "-" if score is None else f"{score:.4f}"
+                for score in (run.val_score, run.test_score)
+            ),
+            *("-" if epoch is None else str(epoch) for epoch in (run.best_epoch, run.epochs)),
             f"{run.status}: {run.reason}" if run.reason else run.status,
         )
     return table

@@ -53,7 +53,7 @@ class CellResult:
     ranks: pd.DataFrame | None = None
 
     def of_alphas(self, alphas: Sequence[float]) -> "CellResult":
-        """The part that belongs to some alphas."""
+        """What belongs to some alphas."""
         curves, predictions, ranks = (
             table
             if table is None or table.empty
@@ -74,10 +74,10 @@ class CellResult:
         return CellResult(runs, curves, predictions, ranks)
 
 
-def _joined(one: pd.DataFrame, other: pd.DataFrame, order: list[str]) -> pd.DataFrame:
-    filled = [table for table in (one, other) if len(table)]
+def _joined(first: pd.DataFrame, second: pd.DataFrame, order: list[str]) -> pd.DataFrame:
+    filled = [table for table in (first, second) if len(table)]
     if len(filled) < 2:
-        return filled[0] if filled else one
+        return filled[0] if filled else first
     return pd.concat(filled).sort_values(order, kind="stable", ignore_index=True)
 
 

@@ -139,7 +139,9 @@ class Trainer:
         self.losses = self._no_losses()  # of those steps, summed over rows
         self.history: list[tuple[float, ...]] = []  # epoch, member, train loss, val loss, score
         self.model = job.build(alphas).to(job.device)
-        self.best = {name: one.detach().clone() for name, one in self.model.named_parameters()}
+        self.best = {
+            name: weight.detach().clone() for name, weight in self.model.named_parameters()
+        }
         self.optimizer = self._new_optimizer()
         for member in self.members:
             member.n_parameters = self.model.n_parameters()
@@ -231,7 +233,7 @@ class Trainer:
             return unknown, unknown, np.isfinite(train)
         outputs = self._evaluate(self.model, part)
         val = table.losses(outputs, part.target).double().cpu().numpy()
-        scores = np.array([table.score(part.truth, one) for one in table.predict(outputs)])
+        scores = np.array([table.score(part.truth, labels) for labels in table.predict(outputs)])
         return val, scores, np.isfinite(train) & np.isfinite(val)
 
     @torch.no_grad()
@@ -252,7 +254,7 @@ class Trainer:
             self.members[member].epochs = self.epoch
         staying = torch.from_numpy(np.flatnonzero(~leaving)).to(self.job.device)
         self.active = self.active[~leaving]
-        states = [self.optimizer.state[one] for one in self.model.parameters()]
+        states = [self.optimizer.state[weight] for weight in self.model.parameters()]
         self.optimizer.zero_grad(set_to_none=True)
         self.model.keep(staying)
         self.optimizer = self._new_optimizer()
@@ -288,17 +290,17 @@ class Trainer:
             )
             for name in (("train", "test") if self.job.measure_ranks else ())
         }
-        predicted = {name: self.job.table.predict(one) for name, one in outputs.items()}
+        predicted = {part: self.job.table.predict(output) for part, output in outputs.items()}
         for place, member in enumerate(self.members):
             if not self.stopping.best_epoch[place]:
                 member.status = "error" if member.status == "ok" else member.status
                 continue
             member.best_epoch = int(self.stopping.best_epoch[place])
-            member.outputs = {name: one[place].cpu().numpy() for name, one in outputs.items()}
-            member.predicted = {name: one[place] for name, one in predicted.items()}
-            member.singular_values = {name: one[place] for name, one in spectra.items()}
+            member.outputs = {part: o[place].cpu().numpy() for part, o in outputs.items()}
+            member.predicted = {part: labels[place] for part, labels in predicted.items()}
+            member.singular_values = {part: values[place] for part, values in spectra.items()}
             if self.job.keep_states:
-                member.state = {name: one[place] for name, one in self.best.items()}
+                member.state = {name: weight[place] for name, weight in self.best.items()}
         alphas = [member.alpha for member in self.members]
         return Fitted(self.members, _curves(self.history, alphas))
 
@@ -333,7 +335,7 @@ class Trainer:
             "best_scores": self.best_scores.tolist(),
             "stopping": self.stopping.state(),
             "model": dict(self.model.named_parameters()),
-            "optimizer": [self.optimizer.state[one] for one in self.model.parameters()],
+            "optimizer": [self.optimizer.state[weight] for weight in self.model.parameters()],
             "best": self.best,
         }
 
@@ -366,13 +368,13 @@ class Trainer:
 @torch.no_grad()
 def clip_by_member(parameters: Iterable[Tensor], max_norm: float) -> None:
     """Scale every member's gradients down to `max_norm`, as torch's `clip_grad_norm_` would."""
-    gradients = [one.grad for one in parameters if one.grad is not None]
+    gradients = [weight.grad for weight in parameters if weight.grad is not None]
     norms = torch.stack(
-        [torch.linalg.vector_norm(one.reshape(len(one), -1), dim=1) for one in gradients]
+        [torch.linalg.vector_norm(grad.reshape(len(grad), -1), dim=1) for grad in gradients]
     )
     scale = (max_norm / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1.0)
-    for one in gradients:
-        one.mul_(scale.view(-1, *[1] * (one.ndim - 1)))
+    for grad in gradients:
+        grad.mul_(scale.view(-1, *[1] * (grad.ndim - 1)))
 
 
 def _curves(history: Sequence[tuple[float, ...]], alphas: Sequence[float] = ()) -> pd.DataFrame:

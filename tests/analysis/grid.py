@@ -37,7 +37,7 @@ def full_runs() -> tuple[Run, ...]:
 @cache
 def full_results() -> Results:
     """The results of the full grid; made once, do not change it."""
-    return Results.build(
+    return Results(
         runs_frame(full_runs()),
         abbreviations=abbreviations(),
         graphs=graphs_frame(),

@@ -1,7 +1,6 @@
 """The table of published gains: the paper's own numbers come back from a grid made of them."""
 
-from tabpet.analysis.claims import claims_table
-from tabpet.analysis.paper import read_reference
+from tabpet.analysis.paper import claims_table, read_reference
 from tabpet.analysis.results import Results
 from tests.analysis.grid import full_results
 
@@ -30,4 +29,4 @@ def test_random_and_shuffled_stand_beside_them():
 def test_without_a_dataset_of_the_paper_there_is_a_reason():
     scores = full_results().scores
     own = scores[scores["dataset"] == "vehicle"].assign(dataset="mine")
-    assert "none of its tables" in str(claims_table(Results.build(own)).reason)
+    assert "none of its tables" in str(claims_table(Results(own)).reason)

@@ -16,7 +16,7 @@ from tabpet.models.saint import SaintSettings
 from tabpet.models.tab_transformer import TabTransformerSettings
 from tabpet.plan import Cell, input_settings, planned_cells, run_settings
 from tabpet.runs import Run, make_provenance, read_runs, runs_frame, write_runs
-from tabpet.settings import Settings, TrainingSettings
+from tabpet.settings import AnalysisSettings, Settings, TrainingSettings
 
 WINE = CatalogRow(name="wine", path="wine.csv", task="classification", target="y")
 CONFIG = {
@@ -103,7 +103,8 @@ def test_scores_survive_the_way_through_files(folder, tmp_path):
 def test_results_load_from_files(folder, tmp_path):
     write_parquet(collect(folder), tmp_path / "scores.parquet")
     (tmp_path / "graphs.csv").write_text("\n")  # no graph yet
-    results = Results.load(tmp_path / "scores.parquet", graphs_path=tmp_path / "graphs.csv")
+    scores = tmp_path / "scores.parquet"
+    results = Results.load(scores, AnalysisSettings(), {}, graphs_path=tmp_path / "graphs.csv")
     assert results.graphs is None
     assert list(results.methods["method"]) == ["xgboost", "saint", "saint+pet"]
 
@@ -259,7 +260,7 @@ def test_a_failed_graph_is_a_missing_result_and_an_empty_one_a_result_with_a_lab
         *rows("c", "cut", **scores, reason="the notears graph was cut"),
         *rows("d", "ok", **scores),
     ]
-    results = Results.build(runs_frame(runs))
+    results = Results(runs_frame(runs))
     gains = results.gains("saint", "notears", "all")["improvement"]
     assert gains.isna().to_dict() == {"a": True, "b": False, "c": False, "d": False}
     assert [results.graph_note(name, "notears") for name in "abcd"] == [

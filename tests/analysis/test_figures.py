@@ -11,10 +11,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from tabpet.analysis import plot
-from tabpet.analysis.captions import FIGURES
+from tabpet.analysis.captions import FIGURES, TABLES
 from tabpet.analysis.figures import DRAWERS, alpha_curves, draw_all, method_ranks
 from tabpet.analysis.graph_figures import draw_scatter
-from tabpet.analysis.names import TABLES
 from tabpet.analysis.results import Results
 from tabpet.runs import Run, runs_frame
 from tests.analysis import grid
@@ -25,7 +24,7 @@ PALETTE = {plot.INK, plot.SOFT, plot.RULE, plot.PAPER, plot.WARM, plot.PALE, *pl
 
 @pytest.fixture(scope="module")
 def nothing() -> Results:
-    return Results.build(runs_frame([]))
+    return Results(runs_frame([]))
 
 
 def test_every_figure_has_a_caption_and_the_report_has_the_same():
@@ -94,7 +93,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.mark.parametrize("datasets", [1, 3])
 def test_a_small_run_draws_the_same_files_twice(datasets, tmp_path):
-    results = Results.build(runs_frame(grid.small_runs(datasets)), datasets=grid.datasets_frame())
+    results = Results(runs_frame(grid.small_runs(datasets)), datasets=grid.datasets_frame())
     for folder in ("first", "second"):
         draw_all(results, tmp_path / folder)
     files = sorted(path.name for path in (tmp_path / "first").iterdir())
@@ -114,7 +113,7 @@ def two_datasets() -> Results:
     ]
     graphs = grid.graphs_frame()
     graphs = graphs[graphs["dataset"].isin(kept)]
-    return Results.build(runs_frame(runs), graphs=graphs, datasets=grid.datasets_frame())
+    return Results(runs_frame(runs), graphs=graphs, datasets=grid.datasets_frame())
 
 
 @pytest.mark.parametrize("name", DRAWERS)
@@ -147,7 +146,7 @@ def test_every_box_says_how_many_datasets_it_holds(name):
         for run in grid.full_runs()
         if run.model == "ft_transformer" and (run.encoding not in few or run.dataset == "cloud")
     ]
-    labels = labels_of(plot.draw(DRAWERS[name], Results.build(runs_frame(kept))).figure)
+    labels = labels_of(plot.draw(DRAWERS[name], Results(runs_frame(kept))).figure)
     assert "Spearman\nn = 50" in labels
     assert {"NOTEARS\nn = 1", "Spearman, random\nn = 1"} & set(labels)
 
@@ -164,7 +163,7 @@ def test_mean_ranks_say_how_many_datasets_they_stand_on():
         for dataset in ("a", "b")
         for alpha in (0.0, 1.0)
     ]
-    [axes] = plot.draw(DRAWERS["rank_heatmap"], Results.build(runs_frame(runs))).figure.axes
+    [axes] = plot.draw(DRAWERS["rank_heatmap"], Results(runs_frame(runs))).figure.axes
     columns: dict[float, list[str]] = {}
     for text in sorted(axes.texts, key=lambda text: text.get_position()[1]):
         columns.setdefault(text.get_position()[0], []).append(text.get_text())
@@ -183,7 +182,7 @@ def test_a_matrix_has_a_cell_for_either_side_of_a_pair():
         for model, both in scores.items()
         for dataset, score in zip("ab", both, strict=True)
     ]
-    drawing = plot.draw(DRAWERS["comparison_matrix"], Results.build(runs_frame(runs)))
+    drawing = plot.draw(DRAWERS["comparison_matrix"], Results(runs_frame(runs)))
     [row] = drawing.numbers.to_dict("records")
     assert (row["method"], row["other"], row["wins"], row["ties"]) == ("xgboost", "catboost", 1, 1)
     assert row["mean_difference_pct"] == pytest.approx(20)  # 0.3 of 0.75, and 0
@@ -212,8 +211,8 @@ def test_bars_of_the_diagram_are_the_same_in_every_process():
 
 
 def test_sizes_of_other_datasets_are_no_sizes():
-    results = Results.build(runs_frame(runs_of({(1, 0.0): 1, (1, 1.0): 1})))
-    others = Results.build(results.scores, datasets=grid.datasets_frame())
+    results = Results(runs_frame(runs_of({(1, 0.0): 1, (1, 1.0): 1})))
+    others = Results(results.scores, datasets=grid.datasets_frame())
     for one in (results, others):
         [reason] = plot.draw(DRAWERS["size"], one).numbers["reason"]
         assert reason.startswith("No dataset has both a size and")
@@ -237,7 +236,7 @@ def runs_of(test: dict[tuple[int, float], float]) -> list[Run]:
 
 def test_curves_are_means_over_splits_with_the_choice_of_each():
     test = {(1, 0.0): 10, (1, 1.0): 9, (1, 2.0): 12, (2, 0.0): 20, (2, 1.0): 20, (2, 2.0): 16}
-    curves = alpha_curves(Results.build(runs_frame(runs_of(test)))).set_index("alpha")
+    curves = alpha_curves(Results(runs_frame(runs_of(test)))).set_index("alpha")
     # Improvements 0, 10, -20 in the first split and 0, 0, 20 in the second.
     assert curves["improvement"].tolist() == pytest.approx([0, 5, 0])
     assert curves["chosen"].tolist() == [0, 1, 1]
@@ -250,7 +249,7 @@ def test_ranks_leave_out_plain_references_and_put_the_best_first():
         Run("d", 42, model, encoding, 1, "classification", None, 0.5, score)
         for model, (encoding, score) in scores.items()
     ]
-    [(task, ranks)] = method_ranks(Results.build(runs_frame(runs))).items()
+    [(task, ranks)] = method_ranks(Results(runs_frame(runs))).items()
     assert task == "classification"
     assert ranks.table.loc["d"].to_dict() == {"xgboost": 1, "catboost": 2}
 
@@ -268,7 +267,7 @@ def test_cumulative_means_count_equal_values_together():
             for name, (value, _) in gains.items()
         ]
     )
-    numbers = draw_scatter(Results.build(runs_frame(runs), graphs=graphs)).numbers
+    numbers = draw_scatter(Results(runs_frame(runs), graphs=graphs)).numbers
     by_dataset = numbers.set_index("dataset")["mean_up_to_entropy"].to_dict()
     assert by_dataset == pytest.approx({"a": 4, "b": 2, "c": 2, "d": 3})
 

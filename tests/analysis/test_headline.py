@@ -41,7 +41,7 @@ def run_of(gains: list[float], *, random: list[float] | None = None, **kinds) ->
 
 
 def told(runs: list[Run], **settings):
-    return headline(Results.build(runs_frame(runs), AnalysisSettings(bootstrap=100, **settings)))
+    return headline(Results(runs_frame(runs), AnalysisSettings(bootstrap=100, **settings)))
 
 
 def verdict(runs: list[Run], **settings) -> str:
@@ -276,7 +276,7 @@ def test_trees_are_compared_on_shared_datasets():
     assert line(found, "Trees").startswith(
         "Trees: SAINT with encodings is better than tuned XGBoost on 4 of 6 datasets (p = "
     )
-    both = scores_of_both(Results.build(runs_frame(runs)), "saint+pet", "xgboost")
+    both = scores_of_both(Results(runs_frame(runs)), "saint+pet", "xgboost")
     assert both["gain"]["d0"] == pytest.approx(100 * (0.505 - 0.512) / 0.512)
 
 

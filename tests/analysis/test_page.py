@@ -51,9 +51,7 @@ def write_page(results: Results, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def results() -> Results:
     runs = [run for run in grid.broken_runs() if run.dataset in DATASETS]
-    return Results.build(
-        runs_frame(runs), graphs=grid.graphs_frame(), datasets=grid.datasets_frame()
-    )
+    return Results(runs_frame(runs), graphs=grid.graphs_frame(), datasets=grid.datasets_frame())
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +61,7 @@ def page(results, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def empty_page(tmp_path_factory) -> Path:
-    return write_page(Results.build(runs_frame([])), tmp_path_factory.mktemp("empty"))
+    return write_page(Results(runs_frame([])), tmp_path_factory.mktemp("empty"))
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +137,7 @@ def test_what_people_type_stays_text():
         for alpha in (0.0, 1.0)
     ]
     runs.append(Run(name, 1, "saint", "pearson", 1, "regression", status="error", reason="<b>no"))
-    results = Results.build(runs_frame(runs))
+    results = Results(runs_frame(runs))
     figures = dict.fromkeys(FIGURES, MINIMAL_SVG)
     text = render_page(results, headline(results), figures, {"datasets": [name]})
     assert "<script>alert" not in text
@@ -148,7 +146,7 @@ def test_what_people_type_stays_text():
 
 def test_trees_alone_have_a_page():
     run = Run("d", 1, "xgboost", "tuned", 1, "regression", None, 2.0, 3.0)
-    results = Results.build(runs_frame([run]))
+    results = Results(runs_frame([run]))
     text = render_page(results, headline(results), dict.fromkeys(FIGURES, MINIMAL_SVG), {})
     assert '<th scope="row" title="d">d</th>' in text
     assert not re.search(r">\s*(nan|None|NaN)\s*<", text)
@@ -213,7 +211,7 @@ def test_jobs_that_failed_alike_share_a_line(results):
     # Skipped with the main encoding and both controls, with five seeds each.
     skipped = lines.loc["madeline", "TabTransformer", "skipped"]
     assert (skipped["jobs"], skipped["encodings"].count(";")) == (15, 2)
-    assert failures(Results.build(runs_frame(grid.small_runs(1)))).empty
+    assert failures(Results(runs_frame(grid.small_runs(1)))).empty
 
 
 def test_rows_of_the_page_hold_every_cell_and_every_learner(results):
@@ -229,7 +227,7 @@ def test_rows_of_the_page_hold_every_cell_and_every_learner(results):
     )
     assert set(rows["encoding"][rows["model"] == "Linear"]) == {"none, default"}
     assert rows["improvement"].notna().sum() == results.averages["improvement"].notna().sum()
-    assert result_rows(Results.build(runs_frame([]))).empty
+    assert result_rows(Results(runs_frame([]))).empty
 
 
 def test_versions_list_all_that_were_used():
@@ -238,7 +236,7 @@ def test_versions_list_all_that_were_used():
             versions={"tabpet": "0.1.0", "xgboost": version})
         for seed, version in enumerate(["3.2.0", "3.1.0"])
     ]  # fmt: skip
-    found = used_versions(Results.build(runs_frame(runs)))
+    found = used_versions(Results(runs_frame(runs)))
     assert found == {"devices": "cpu", "tabpet": "0.1.0", "xgboost": "3.1.0, 3.2.0"}
 
 

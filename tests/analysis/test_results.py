@@ -24,7 +24,7 @@ def test_methods_and_their_names():
         *(pet(0.0, 2.0, 2.0), pet(1.0, 1.0, 1.8), pet(2.0, 1.5, 1.5)),
         *(pet(0.0, 2.0, 9.0, "chow_liu"), pet(1.0, 1.0, 9.0, "chow_liu")),
     ]
-    results = Results.build(runs_frame(runs))
+    results = Results(runs_frame(runs))
     table = results.methods.set_index("method")
     assert table["test"].to_dict() == {
         "xgboost": 3.0,
@@ -34,7 +34,7 @@ def test_methods_and_their_names():
         "xgboost-default": 4.0,
     }
     assert table["oracle"].dropna().to_dict() == {"saint+pet": 1.5}
-    other = Results.build(runs_frame(runs), AnalysisSettings(main_encoding="chow_liu"))
+    other = Results(runs_frame(runs), AnalysisSettings(main_encoding="chow_liu"))
     assert other.methods.set_index("method")["test"]["saint+pet"] == 9.0
 
 
@@ -43,7 +43,7 @@ def test_learners_are_averaged_over_seeds_then_splits():
     runs = [
         learner("catboost", "tuned", test, seed, split) for (split, seed), test in tests.items()
     ]
-    [(_, row)] = Results.build(runs_frame(runs)).methods.iterrows()
+    [(_, row)] = Results(runs_frame(runs)).methods.iterrows()
     assert row["test"] == 4.0  # mean of 2 and 6, not of three runs
     assert row["splits"] == 2
     assert row["sd"] == pytest.approx(2**0.5)  # of the one split that has a spread
@@ -70,7 +70,7 @@ def test_a_file_that_is_missing_where_a_model_skips_is_not_planned():
         for one in encodings
         for alpha in (0.0, 1.0)
     ]
-    results = Results.build(runs_frame(runs))
+    results = Results(runs_frame(runs))
     for encoding in encodings:
         assert list(results.gains("tab_transformer", encoding, "all").index) == ["b"]
 
@@ -82,7 +82,7 @@ def test_pairs_are_made_on_the_splits_that_both_encodings_have():
         for run in (pet(0.0, 2.0, 10.0, split=split), pet(1.0, 1.0, 10.0 - split, split=split))
     ]
     runs += [pet(0.0, 2.0, 10.0, "chow_liu", 2), pet(1.0, 1.0, 8.0, "chow_liu", 2)]
-    both = Results.build(runs_frame(runs)).paired("saint", "spearman", "chow_liu")
+    both = Results(runs_frame(runs)).paired("saint", "spearman", "chow_liu")
     # Spearman gains 10 % in the first split and 20 % in the second, the only one of Chow-Liu.
     assert both.loc["d", ["improvement", "improvement_other"]].tolist() == pytest.approx([20, 20])
 
@@ -96,13 +96,13 @@ def test_a_failed_cell_is_an_empty_line():
         else run
         for run in runs
     ]  # fmt: skip
-    gains = Results.build(runs_frame(lost)).gains("ft_transformer", "pearson", "all")
+    gains = Results(runs_frame(lost)).gains("ft_transformer", "pearson", "all")
     assert list(gains.index) == ["jasmine", "madeline"]
     assert gains["improvement"].isna().tolist() == [False, True]
 
 
 def test_a_seed_out_of_memory_leaves_the_others():
-    results = Results.build(runs_frame(broken_runs()), abbreviations=abbreviations())
+    results = Results(runs_frame(broken_runs()), abbreviations=abbreviations())
     choices = results.choices.set_index(["dataset", "model", "encoding"])["seeds"]
     assert choices["madeline", "ft_transformer", "notears"] == 4
     assert choices["diamonds", "saint", "spearman"] == 5  # the one that was cut is scored

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tabpet.analysis.captions import FIGURES, STUDY_FIGURES
+from tabpet.analysis.captions import FIGURES, STUDY_FIGURES, STUDY_TABLES
 from tabpet.analysis.effective_rank_study import effective_rank_study
 from tabpet.analysis.headline import headline
-from tabpet.analysis.names import STUDY_TABLES
 from tabpet.analysis.page import render_page
 from tabpet.analysis.plot import svg_text
 from tabpet.analysis.results import Results
@@ -160,15 +159,15 @@ def test_files_are_those_that_the_rules_expect(synthetic, tmp_path):
 
 
 def test_the_page_has_a_section_of_it(synthetic):
-    results = Results.build(runs_frame([]))
+    results = Results(runs_frame([]))
     svg = svg_text(synthetic.drawings["synthetic_gains"].figure)
     settings, figures = {"analysis": {}}, dict.fromkeys(FIGURES, svg)
     page = render_page(results, headline(results), figures, settings, [synthetic])
     assert '<section id="synthetic_study">' in page and 'href="#synthetic_study"' in page
     for name, caption in STUDY_FIGURES["synthetic"].items():
         assert f'id="figure-{name}"' in page and caption.title in page
-    for title in STUDY_TABLES["synthetic"].values():
-        assert f"<h3>{title}</h3>" in page
+    for table in STUDY_TABLES["synthetic"].values():
+        assert f"<h3>{table.title}</h3>" in page
     assert "synthetic_study" not in render_page(results, headline(results), figures, settings)
 
 

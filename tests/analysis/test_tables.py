@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tabpet.analysis.names import TABLES, table_files
+from tabpet.analysis.captions import TABLES, table_files
 from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, show, spread, under
@@ -36,7 +36,7 @@ def tables() -> dict[str, Table]:
 
 @pytest.fixture(scope="module")
 def broken() -> Results:
-    return Results.build(runs_frame(broken_runs()), QUICK, abbreviations())
+    return Results(runs_frame(broken_runs()), QUICK, abbreviations())
 
 
 def claims(label: str) -> pd.DataFrame:
@@ -161,7 +161,7 @@ def test_encodings_with_other_datasets_meet_on_those_that_both_have():
         "spearman-random": {"a": 1.0, "b": 2.5},
         "spearman-learnable": {"a": 1.0, "b": 2.5, "d": 0.0},
     }
-    results = Results.build(runs_frame(cells_with(gains)), QUICK)
+    results = Results(runs_frame(cells_with(gains)), QUICK)
     rows = MAKERS["controls"](results).data.set_index(["encoding", "task"])
     for encoding in ("spearman-random", "spearman-learnable"):
         row = rows.loc[encoding, "all"]
@@ -171,13 +171,13 @@ def test_encodings_with_other_datasets_meet_on_those_that_both_have():
     learned = table.data.set_index(["encoding", "task"])[["duels", "win_rate"]]
     assert learned.loc["spearman-learnable", "classification"].tolist() == [1, 100]
     [panel] = table.panels
-    assert panel.cells["Classification", "duels"].tolist() == ["1", "1"]
+    assert panel.texts["Classification", "duels"].tolist() == ["1", "1"]
 
 
 @pytest.mark.parametrize("dataset", ["wilt", "cloud"])
 def test_references_alone_agree_with_no_cell_of_the_paper(dataset):
     run = Run(dataset, 42, "linear", "default", 1, "classification", None, 0.5, 0.6)
-    data = paper_table(Results.build(runs_frame([run]))).data
+    data = paper_table(Results(runs_frame([run]))).data
     assert set(data["verdict"]) == {"not run"}
     assert data["test"].isna().all()
 
@@ -193,7 +193,7 @@ def test_trees_without_an_error_win_and_give_no_percentage():
         for alpha in (0.0, 1.0)
     ]
     runs.append(Run("d", 1, "xgboost", "tuned", 1, "regression", None, 0.0, 0.0))
-    rows = MAKERS["trees"](Results.build(runs_frame(runs), QUICK)).data
+    rows = MAKERS["trees"](Results(runs_frame(runs), QUICK)).data
     assert (rows["losses"] == 1).all()
     assert rows["mean_difference_pct"].isna().all()
 
@@ -207,9 +207,7 @@ def test_trees_stand_beside_the_oracle():
     ]
     runs.append(Run("d", 1, "xgboost", "tuned", 1, "regression", None, 2.0, 2.0))
     row = (
-        MAKERS["trees"](Results.build(runs_frame(runs), QUICK))
-        .data.set_index("method")
-        .loc["saint+pet"]
+        MAKERS["trees"](Results(runs_frame(runs), QUICK)).data.set_index("method").loc["saint+pet"]
     )
     assert (row["mean_difference_pct"], row["median_difference_pct"]) == (25, 25)
     assert (row["oracle_mean_difference_pct"], row["oracle_median_difference_pct"]) == (50, 50)
@@ -249,7 +247,7 @@ def test_verdicts_by_hand(shift, verdict):
         Run("wilt", 42, "xgboost", "tuned", seed, "classification", None, test, test)
         for seed, test in tests.items()
     ]
-    data = paper_table(Results.build(runs_frame(runs))).data
+    data = paper_table(Results(runs_frame(runs))).data
     verdicts = data.set_index(["table", "dataset", "cell"])["verdict"]
     assert verdicts["main", "wilt", "xgboost"] == verdict
     assert (verdicts.drop(("main", "wilt", "xgboost")) == "not run").all()
@@ -331,7 +329,7 @@ LONG = pd.DataFrame(
     }
 )
 BOTH = (
-    Column("low", "", "low", lambda value: f"{value:g}"),
+    Column(("low",), "", "low", lambda value: f"{value:g}"),
     Column(("low", "high"), "", "both", "{}-{}".format),
 )
 
@@ -359,7 +357,7 @@ def test_a_footer_is_set_apart_and_leaves_other_columns_empty():
     total = show(pd.DataFrame({"low": [6.0]}, index=["all"]), BOTH[:1])
     panel = panel.with_footer(total)
     assert panel.corner == "Dataset"
-    assert panel.cells.loc["all"].tolist() == ["6", ""]
+    assert panel.texts.loc["all"].tolist() == ["6", ""]
     text = Table("cost", "Caption.", LONG, (panel,)).to_latex()
     check_latex(text)
     assert "a & 1 & 1.0-1.5 \\\\\n\\midrule all & 6 &  \\\\\n" in text
@@ -375,12 +373,12 @@ def test_groups_of_columns_that_are_too_many_for_a_page_come_below_each_other(ta
                 assert sum(f"}}{{{heading}}}" in text for text in texts) == 1
             ends = [text.index(r"\endlastfoot") for text in texts]
             bodies = [text[end:] for text, end in zip(texts, ends, strict=True)]
-            assert all(body.count("\\\\\n") == len(panel.cells) for body in bodies)
+            assert all(body.count("\\\\\n") == len(panel.texts) for body in bodies)
 
 
 def test_special_characters_reach_latex_escaped():
     frame = pd.DataFrame({"a": ["1±2", "<"]}, index=["x&y", "$z$"])
-    cells = show(frame, [Column("a", "", "50 % of a_b")], "#")
+    cells = show(frame, [Column(("a",), "", "50 % of a_b")], "#")
     text = Table("main", "A & B − {C}.", frame, (Panel(cells, "[*]"),)).to_latex()
     check_latex(text)
     assert r"x\&y & 1$\pm$2 \\" in text
@@ -390,8 +388,8 @@ def test_special_characters_reach_latex_escaped():
 def test_best_marks(tables):
     panel = tables["main"].panels[0]
     for dataset, row in panel.marks.iloc[:-3].iterrows():
-        best = panel.cells.loc[dataset][row == "best"].astype(float)
-        others = panel.cells.loc[dataset].replace("–", np.nan).astype(float)
+        best = panel.texts.loc[dataset][row == "best"].astype(float)
+        others = panel.texts.loc[dataset].replace("–", np.nan).astype(float)
         compared = others[[column for column in others.index if column[1] != "oracle"]]
         assert len(best) == 1
         assert best.iloc[0] == compared.max()
@@ -408,7 +406,7 @@ def test_best_marks(tables):
     ],
 )
 def test_what_was_not_run_is_one_line_with_a_reason(runs, empty, tmp_path):
-    tables = write_tables(Results.build(runs_frame(runs), QUICK), tmp_path)
+    tables = write_tables(Results(runs_frame(runs), QUICK), tmp_path)
     assert {name for name, table in tables.items() if table.reason} == empty
     for name in empty:
         header, reason = (tmp_path / f"{name}.csv").read_text().splitlines()
@@ -418,7 +416,7 @@ def test_what_was_not_run_is_one_line_with_a_reason(runs, empty, tmp_path):
 
 
 def test_an_unknown_main_encoding_says_what_to_set():
-    results = Results.build(runs_frame(small_runs()), AnalysisSettings(main_encoding="notears"))
+    results = Results(runs_frame(small_runs()), AnalysisSettings(main_encoding="notears"))
     reason = MAKERS["significance"](results).reason
     assert reason == ("no run with notears has finished; set `analysis.main_encoding` to spearman")
 
@@ -440,7 +438,7 @@ def test_failures_change_the_counts_and_nothing_breaks(broken):
 def test_a_missing_run_file_shows_in_the_coverage():
     lost = Run("d", 1, "saint", "spearman", 2, "regression", status="missing", reason="no file")
     kept = Run("d", 1, "saint", "spearman", 1, "regression", 0.0, 1.0, 1.0)
-    table = MAKERS["coverage"](Results.build(runs_frame([kept, lost])))
+    table = MAKERS["coverage"](Results(runs_frame([kept, lost])))
     [(_, row)] = table.data.iterrows()
     assert (row["planned"], row["ok"], row["missing"], row["error"]) == (2, 1, 1, 0)
 
@@ -454,10 +452,10 @@ def test_mean_ranks_have_intervals_in_the_main_table(tables):
     assert (ranked["mean_rank"] < ranked["mean_rank_high"]).all()
     assert data[data["rank"].isna()]["mean_rank_low"].isna().all()
     panel = tables["main"].panels[0]
-    assert list(panel.cells.index[-3:]) == ["mean rank", "interval", "n"]
+    assert list(panel.texts.index[-3:]) == ["mean rank", "interval", "n"]
     row = data[(data["task"] == "classification") & (data["method"] == "saint")].iloc[0]
     shown = f"{row['mean_rank_low']:.1f}–{row['mean_rank_high']:.1f}"
-    assert panel.cells["SAINT", "base"]["interval"] == shown
+    assert panel.texts["SAINT", "base"]["interval"] == shown
 
 
 def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
@@ -473,7 +471,7 @@ def test_the_matrix_agrees_with_the_table_of_trees_about_wins(tables):
     assert ((matrix["wins"] + matrix["ties"] + matrix["losses"]) == matrix["datasets"]).all()
     assert (matrix["p_holm"] >= matrix["p"]).all()
     grid_panel, _ = tables["comparison_matrix"].panels[-2:]
-    assert grid_panel.cells.shape == (8, 8)
+    assert grid_panel.texts.shape == (8, 8)
     bold = (grid_panel.marks == "best").to_numpy()
     assert (bold == bold.T).all() and not bold.diagonal().any()
     significant = ((matrix["task"] == "all") & (matrix["p_holm"] < 0.05)).sum()
@@ -507,13 +505,13 @@ def test_the_mixed_model_finds_what_the_grid_was_made_of(tables):
 
 
 def test_few_datasets_or_no_sizes_give_no_mixed_model():
-    few = Results.build(runs_frame(small_runs(4)), QUICK, datasets=datasets_frame())
+    few = Results(runs_frame(small_runs(4)), QUICK, datasets=datasets_frame())
     assert MAKERS["mixed_model"](few).reason == (
         "8 datasets have a gain with spearman and a size; 10 are needed"
     )
-    without = Results.build(runs_frame(small_runs(6)), QUICK)
+    without = Results(runs_frame(small_runs(6)), QUICK)
     assert MAKERS["mixed_model"](without).reason.startswith("0 datasets have a gain")
-    enough = Results.build(runs_frame(small_runs(6)), QUICK, datasets=datasets_frame())
+    enough = Results(runs_frame(small_runs(6)), QUICK, datasets=datasets_frame())
     table = MAKERS["mixed_model"](enough)  # one model with one encoding: an intercept and a slope
     assert table.reason is None
     assert list(table.data["term"].unique()) == ["intercept", "size"]
@@ -523,7 +521,7 @@ def test_few_datasets_or_no_sizes_give_no_mixed_model():
 @pytest.mark.filterwarnings("error")
 def test_a_mixed_model_that_fails_is_a_table_that_says_so():
     same = datasets_frame().assign(rows=1000)
-    table = MAKERS["mixed_model"](Results.build(runs_frame(small_runs(6)), QUICK, datasets=same))
+    table = MAKERS["mixed_model"](Results(runs_frame(small_runs(6)), QUICK, datasets=same))
     assert set(table.data["status"]) == {"failed"}
     assert table.data["coefficient"].isna().all()
     assert "failed: encoding, model and size cannot be told apart" in table.panels[0].heading
@@ -533,7 +531,7 @@ def test_a_mixed_model_that_fails_is_a_table_that_says_so():
 def test_a_further_method_changes_no_number_of_a_pair(tables):
     """But for Holm's p, which by definition counts comparisons; the plain p stands beside it."""
     gone = {"saint", "catboost"}
-    fewer = Results.build(runs_frame([run for run in full_runs() if run.model not in gone]))
+    fewer = Results(runs_frame([run for run in full_runs() if run.model not in gone]))
     keys, columns = ["method", "other", "task"], [*tables["comparison_matrix"].data]
     ours = MAKERS["comparison_matrix"](fewer).data.set_index(keys)
     full = tables["comparison_matrix"].data
@@ -553,7 +551,7 @@ def test_a_further_method_changes_no_number_of_a_pair(tables):
 
 def test_pairwise_results_do_not_depend_on_who_else_was_run(tables):
     gone = {"saint", "catboost", "linear", "tab_transformer"}
-    fewer = Results.build(runs_frame([run for run in full_runs() if run.model not in gone]))
+    fewer = Results(runs_frame([run for run in full_runs() if run.model not in gone]))
     ours = MAKERS["trees"](fewer).data.drop(columns="p_holm")
     full = tables["trees"].data.drop(columns="p_holm")
     same = full.merge(ours[["method", "opponent", "task"]])
@@ -567,6 +565,6 @@ def test_pairwise_results_do_not_depend_on_who_else_was_run(tables):
 
 def test_one_seed_has_no_spread_and_still_every_table():
     runs = [run for run in small_runs() if run.seed == 1]
-    table = MAKERS["main"](Results.build(runs_frame(runs), QUICK))
+    table = MAKERS["main"](Results(runs_frame(runs), QUICK))
     assert table.data["sd"].isna().all()
     assert table.data["test"].notna().all()

@@ -18,7 +18,7 @@ def model(gains, name="saint", **controls) -> Evidence:
 
 
 def answers(*evidence: Evidence, significance: float = 0.05) -> list[str]:
-    return [one.answer for one in judge(evidence, significance).models]
+    return [one.answer for one in judge(evidence, significance)]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_a_lead_over_controls_in_one_of_three_models_is_corrected_for_three():
     ours = model(NINE, random=six)
     assert answers(ours) == ["better than controls"]
     others = [model(MIXED, name, random=MIXED) for name in "bc"]
-    [decision, *_] = judge([ours, *others]).models
+    [decision, *_] = judge([ours, *others])
     assert decision.p == pytest.approx(3 * 2 / 2**9)
     assert decision.p_more == pytest.approx(3 * 2 / 2**6)
     # Six datasets could not have told: 3 * 2 / 2^6 is above the level.
     assert decision.answer == "controls too few"
-    [decision, *_] = judge([model(NINE, random=[*six, -0.5]), *others]).models
+    [decision, *_] = judge([model(NINE, random=[*six, -0.5]), *others])
     assert decision.answer == "no better than controls"
 
 
@@ -66,51 +66,51 @@ def test_models_that_fail_at_different_controls_do_not_help_each_other():
             model(strong, "a", random=weak, shuffled=strong),
             model(strong, "b", random=strong, shuffled=weak),
         ]
-    ).models
+    )
     assert [one.p_more for one in found] == pytest.approx([2 * 0.03125] * 2)
     assert [one.answer for one in found] == ["controls too few"] * 2
 
 
 def test_the_share_of_a_finished_model_goes_to_the_others():
     # By hand, 0.015625 for both: twice that while two are left, once when the first is finished.
-    found = judge([model(NINE, "a", random=NINE), model(SEVEN, "b", random=SEVEN)]).models
+    found = judge([model(NINE, "a", random=NINE), model(SEVEN, "b", random=SEVEN)])
     assert [one.p_more for one in found] == pytest.approx([2 * 2 / 2**9, 2 / 2**7])
     # A model that is better, but not more than its controls, keeps its share.
-    found = judge([model(NINE, "a", random=np.zeros(9)), model(SEVEN, "b", random=SEVEN)]).models
+    found = judge([model(NINE, "a", random=np.zeros(9)), model(SEVEN, "b", random=SEVEN)])
     assert [one.p for one in found] == pytest.approx([2 * 2 / 2**9, 2 * 2 / 2**7])
     # One that is worse, or has no controls, is finished.
     for first in (model(-NINE, "a", random=NINE), model(NINE, "a")):
-        assert judge([first, model(SEVEN, "b", random=SEVEN)]).models[1].p == 2 / 2**7
+        assert judge([first, model(SEVEN, "b", random=SEVEN)])[1].p == 2 / 2**7
 
 
 def test_a_control_that_is_ahead_is_corrected_for_models_and_controls():
-    [decision] = judge([model(SEVEN, random=-SEVEN, shuffled=SEVEN)]).models
+    [decision] = judge([model(SEVEN, random=-SEVEN, shuffled=SEVEN)])
     behind = decision.controls[0]
     assert behind.p_behind == pytest.approx(2 * 2 / 2**7)
     assert (behind.p_ahead, behind.outcome) == (1.0, "behind")
-    [decision, _] = judge([model(NINE, random=-SEVEN, shuffled=NINE), model(MIXED)]).models
+    [decision, _] = judge([model(NINE, random=-SEVEN, shuffled=NINE), model(MIXED)])
     assert decision.controls[0].p_behind == pytest.approx(2 * 2 * 2 / 2**7)
     assert decision.answer == "no better than controls"  # 0.0625 is not clear either way
     # A control without results is not counted.
-    [decision] = judge([model(SEVEN, random=-SEVEN, shuffled=[])]).models
+    [decision] = judge([model(SEVEN, random=-SEVEN, shuffled=[])])
     assert decision.controls[0].p_behind == pytest.approx(2 / 2**7)
 
 
 def test_more_models_need_more_datasets_for_controls_as_well():
     models = [model(NINE, name, random=SEVEN[:6]) for name in "abc"]
     found = judge(models)
-    assert found.fewest == found.models[0].controls[0].fewest == 7  # 3 * 2 / 2^6 > 0.05
+    assert found[0].fewest == found[0].controls[0].fewest == 7  # 3 * 2 / 2^6 > 0.05
     assert answers(*models) == ["controls too few"] * 3
-    assert judge(models[:1]).models[0].controls[0].fewest == 6
+    assert judge(models[:1])[0].controls[0].fewest == 6
 
 
 def test_a_test_against_the_median_is_no_claim():
     # 21 tiny losses and 19 large gains: ranks speak for a gain, the median is a loss.
     gains = [-0.05 - i / 1000 for i in range(21)] + [5 + i / 10 for i in range(19)]
-    [decision] = judge([model(gains)]).models
+    [decision] = judge([model(gains)])
     assert decision.p < 0.05 and decision.difference.direction == 0
     assert decision.disagreement and decision.answer == "unclear"
-    [decision] = judge([model(np.arange(1, 41), random=gains)]).models
+    [decision] = judge([model(np.arange(1, 41), random=gains)])
     assert decision.answer == "no better than controls"
 
 
@@ -121,14 +121,14 @@ def test_a_p_value_at_the_level_is_not_below_it():
 
 
 def test_nothing_to_judge():
-    assert judge([]).models == ()
-    [decision] = judge([model([np.nan, np.nan], random=[np.nan])]).models
+    assert judge([]) == []
+    [decision] = judge([model([np.nan, np.nan], random=[np.nan])])
     assert decision.answer == "too few"
     assert decision.controls[0].outcome == "too few"
 
 
 def test_the_decision_keeps_what_it_was_made_from():
-    [decision] = judge([model([0.0, np.nan, 1.0, *SEVEN], random=SEVEN)], significance=0.1).models
+    [decision] = judge([model([0.0, np.nan, 1.0, *SEVEN], random=SEVEN)], significance=0.1)
     test = decision.difference.test
     assert (test.pairs, test.zeros, test.missing, test.ties) == (9, 1, 1, 2)
     assert (decision.significance, decision.fewest) == (0.1, 5)
@@ -149,7 +149,7 @@ experiments = st.lists(
 
 @given(experiments)
 def test_more_than_controls_is_holm_over_the_largest_p_of_every_model(evidence):
-    found = judge(evidence).models
+    found = judge(evidence)
     largest = [
         max(
             one.difference.p_towards(1),
@@ -165,7 +165,7 @@ def test_more_than_controls_is_holm_over_the_largest_p_of_every_model(evidence):
 
 @given(experiments)
 def test_corrections_lie_between_none_and_bonferroni(evidence):
-    for one in judge(evidence).models:
+    for one in judge(evidence):
         raw = one.difference.test.p
         assert raw - 1e-12 <= one.p <= min(1, len(evidence) * raw) + 1e-12
         for control in one.controls:
@@ -176,7 +176,7 @@ def test_corrections_lie_between_none_and_bonferroni(evidence):
 
 @given(experiments)
 def test_a_claim_about_controls_includes_the_one_about_no_encodings(evidence):
-    for one in judge(evidence, significance=0.3).models:
+    for one in judge(evidence, significance=0.3):
         if one.answer in ("better than controls", "behind controls"):
             assert one.p < 0.3 and one.difference.direction == 1
         if one.answer == "better than controls":

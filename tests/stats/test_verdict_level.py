@@ -48,12 +48,12 @@ def test_the_simulation_chooses_and_decides_as_the_package_does(null):
         )
         for place in np.ndindex(validation.shape)
     ]
-    results = Results.build(runs_frame(runs), AnalysisSettings(bootstrap=100))
+    results = Results(runs_frame(runs), AnalysisSettings(bootstrap=100))
     gains = chosen_improvements(validation, test)
     table = results.averages.set_index(["dataset", "model", "encoding"])["improvement"]
     for d, m, e in np.ndindex(gains.shape):
         assert gains[d, m, e] == pytest.approx(table[f"d{d}", TRANSFORMERS[m], kinds[e]])
-    decided = judge(evidence_of(gains), LEVEL).models
+    decided = judge(evidence_of(gains), LEVEL)
     for effect, decision in zip(main_effects(results), decided, strict=True):
         assert effect.decision.answer == decision.answer
         assert effect.decision.p_more == pytest.approx(decision.p_more)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tabpet.analysis.names import table_files
+from tabpet.analysis.captions import table_files
 from tabpet.catalog import read_catalogs
 from tabpet.files import write_text
 from tabpet.plan import Cell, run_settings

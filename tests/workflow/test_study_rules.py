@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from tabpet.analysis.captions import STUDY_FIGURES
-from tabpet.analysis.names import STUDY_TABLES
+from tabpet.analysis.captions import STUDY_FIGURES, STUDY_TABLES
 from tabpet.runs import read_runs
 
 QUICK = {

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tabpet.analysis.captions import figure_files
-from tabpet.analysis.names import table_files
+from tabpet.analysis.captions import figure_files, table_files
 from tabpet.runs import SCHEMA, read_runs
 from tests.workflow.conftest import ROOT, Workflow
 
