@@ -7,6 +7,7 @@ copied, so a test can make a block again and see that it has not drifted from th
 
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from rich.table import Table
 from tabpet.catalog import read_catalogs
 from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json, write_json, write_text
+from tabpet.plan import Cell
 from tabpet.settings import load_settings, read_settings
 
 if TYPE_CHECKING:
@@ -51,10 +53,19 @@ def reference(
     config: Annotated[
         list[Path] | None, typer.Option(help="Config of the run, with --ship; may be repeated.")
     ] = None,
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore",
+            help="Lay the block's trained cells into the results folder, for a run to go on from.",
+        ),
+    ] = False,
 ) -> None:
     """Print what the reference run says and, run by run, how your own results compare."""
     if block not in BLOCKS:
         raise TabpetError(f"There is no block {block!r}; blocks are {', '.join(BLOCKS)}.")
+    if ship and restore:
+        raise TabpetError("--ship makes a block and --restore takes it back: give one of them.")
     folder = SHIPPED / block
     if ship:
         if not config:
@@ -62,6 +73,10 @@ def reference(
         settings = read_settings(*config).model_dump(mode="json", exclude={"fetch", "catalogs"})
         ship_block(results, folder, settings)
         console.print(f"wrote {folder}")
+    if restore:
+        restored = restore_cells(folder, results)
+        console.print(f"{restored:,} trained cells of {folder} are in {results / 'journals'}")
+        return
     about = read_about(folder)
     headline = read_json(folder / "headline.json")
     console.print(f"[bold]{escape(headline['verdict'])}[/]")
@@ -146,6 +161,30 @@ def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
         },
         folder / "about.json",
     )
+
+
+def restore_cells(folder: Path, results: Path) -> int:
+    """Write the journal of every transformer's cell that a block has whole; return their number.
+
+    A job takes from its journal what has its very settings and inputs, so a run goes on where the
+    shipped one ended, and nothing of another run can get in. Learning curves are not shipped, and
+    a search can't go on from its one row: these are made again.
+    """
+    from tabpet.runs import Run, stored_runs
+    from tabpet.training.files import CellResult, Journal
+
+    read_about(folder)
+    cells: dict[Cell, list[Run]] = defaultdict(list)
+    for run in stored_runs(folder / "scores.parquet"):
+        cells[Cell(run.dataset, run.split, run.model, run.encoding, run.seed)].append(run)
+    restored = 0
+    for cell, runs in cells.items():
+        journal = results / cell.journal.relative_to("results")
+        trained = cell.graph is not None and all(run.status == "ok" for run in runs)
+        if trained and not journal.exists():
+            Journal(journal).save(CellResult(runs))
+            restored += 1
+    return restored
 
 
 def compare_runs(own: "pd.DataFrame", shipped: "pd.DataFrame") -> "pd.DataFrame":

@@ -1,5 +1,8 @@
 """The shipped results are what today's code makes of the shipped scores."""
 
+import json
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -7,8 +10,10 @@ from tabpet import reference
 from tabpet.cli import app
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
+from tabpet.plan import Cell
 from tabpet.reference import BLOCKS, SHIPPED, compare_runs, make_block, read_about, ship_block
-from tabpet.runs import Run, runs_frame
+from tabpet.runs import Run, read_runs, runs_frame
+from tabpet.training.files import Journal
 
 SHIPPED_BLOCKS = [name for name in BLOCKS if (SHIPPED / name).is_dir()]
 
@@ -69,6 +74,33 @@ def test_the_command_prints_the_answer_and_the_comparison(tmp_path, monkeypatch)
     assert read_json(SHIPPED / "main/headline.json")["verdict"] in text
     assert f"{about['finished']:,} of {about['planned']:,} cells finished" in text
     assert "test scores are equal to the last digit" in text
+
+
+def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
+    shipped = read_runs(SHIPPED / "main/scores.parquet")
+    keys = ["dataset", "split", "model", "encoding", "seed"]
+    trained = shipped[shipped["alpha"].notna()].groupby(keys)
+    whole = {key: rows for key, rows in trained if (rows["status"] == "ok").all()}
+    kept = tmp_path / Path(*Cell(*next(iter(whole))).journal.parts[1:])
+    kept.parent.mkdir(parents=True)
+    kept.touch()  # what this machine has trained itself stays
+    arguments = ["reference", str(tmp_path), "--restore"]
+    text = CliRunner().invoke(app, arguments, catch_exceptions=False).output
+    assert f"{len(whole) - 1} trained cells" in " ".join(text.split())
+    assert kept.stat().st_size == 0
+    for key, rows in list(whole.items())[1:]:
+        provenance = json.loads(rows["provenance"].iloc[0])
+        journal = Journal(tmp_path / Path(*Cell(*key).journal.parts[1:]))
+        restored = journal.load(provenance).runs
+        assert [run.test_score for run in restored] == list(rows["test_score"])
+        assert journal.load({**provenance, "settings": {}}).runs == []
+
+
+def test_a_block_is_not_made_and_taken_back_at_once(tmp_path):
+    with pytest.raises(TabpetError, match="one of them"):
+        CliRunner().invoke(
+            app, ["reference", str(tmp_path), "--ship", "--restore"], catch_exceptions=False
+        )
 
 
 def test_an_unknown_block_is_named():
