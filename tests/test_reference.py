@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from tabpet import reference
+from tabpet.analysis.formats import percent
 from tabpet.cli import app
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
@@ -36,6 +38,16 @@ def test_the_readme_opens_with_the_shipped_answer():
     readme = (SHIPPED.parent / "README.md").read_text(encoding="utf-8")
     verdict = read_json(SHIPPED / "main/headline.json")["verdict"]
     assert " ".join(verdict.split()) in " ".join(readme[:3000].split())
+
+
+def test_the_docs_have_the_shipped_numbers():
+    docs = (SHIPPED.parent / "docs/reference.md").read_text(encoding="utf-8")
+    about = read_about(SHIPPED / "main")
+    assert f"{about['finished']} of {about['planned']} cells are finished" in " ".join(docs.split())
+    claims = pd.read_csv(SHIPPED / "main/tables/claims.csv").set_index("dataset")
+    claims.loc["median"] = claims.median()
+    lines = [f"| {name} | {' | '.join(map(percent, gains))} |" for name, gains in claims.iterrows()]
+    assert "\n".join(lines) in docs
 
 
 def run(seed: int, test_score: float, trials: int = 3) -> Run:
