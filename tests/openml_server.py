@@ -101,7 +101,7 @@ class OpenMLServer:
                     waiting = server.faults.get(kind, [])
                     fault = waiting.pop(0) if waiting else None
                 if fault == "hang":
-                    server.closing.wait(30)
+                    server.closing.wait()
                     self.close_connection = True
                     return
                 if fault in ("404", "500"):

@@ -393,8 +393,12 @@ class TabPETEstimator(BaseEstimator):
         """The member with the best validation score; of equals the smallest alpha, never 0."""
         members = [one for one in fitted.members if one.state is not None]
         if not members:
-            reason = fitted.members[0].reason or fitted.members[0].status
-            raise TableError(f"No model could be trained: {reason}.")
+            first = fitted.members[0]
+            advice = ""
+            if first.status == "timeout":
+                advice = " Raise max_seconds, or make epochs shorter: fewer alphas, less width."
+            reason = first.reason or first.status
+            raise TableError(f"No model could be trained: {reason}.{advice}")
         scores = [
             table.score(table.parts["val"].truth, one.predicted["val"]) if one.predicted else np.nan
             for one in members

@@ -56,8 +56,13 @@ def server(request, tmp_path, monkeypatch):
 
 def settings(server, **options) -> FetchSettings:
     return FetchSettings(
-        server=server.api, **{"backoff": 0, "timeout": 1.0, "attempts": 3, **options}
+        server=server.api, **{"backoff": 0, "timeout": 60.0, "attempts": 3, **options}
     )
+
+
+def patience(fault: str) -> dict[str, float]:
+    """How long to wait for a server that hangs; a busy machine may then seem to hang as well."""
+    return {"timeout": 1.0, "attempts": 9} if fault == "hang" else {}
 
 
 def converted(frame: pd.DataFrame) -> pd.DataFrame:
@@ -96,15 +101,17 @@ def test_second_fetch_comes_from_the_cache(server):
 @pytest.mark.parametrize("fault", ["500", "truncate", "hang", "corrupt"])
 def test_passing_fault_of_the_data_file_is_retried(server, fault):
     server.faults = {server.kind: [fault]}
-    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
-    assert sum(server.hits[kind] for kind in ("arff", "parquet")) == 2
+    pd.testing.assert_frame_equal(fetch(server, **patience(fault)), EXPECTED)
+    tries = sum(server.hits[kind] for kind in ("arff", "parquet"))
+    assert tries == 2 or (tries > 2 and fault == "hang")
 
 
 @pytest.mark.parametrize("fault", ["500", "truncate", "hang"])
 def test_passing_fault_of_the_description_is_retried(server, fault):
     server.faults = {"description": [fault]}
-    pd.testing.assert_frame_equal(fetch(server), EXPECTED)
-    assert server.hits["description"] == 2
+    pd.testing.assert_frame_equal(fetch(server, **patience(fault)), EXPECTED)
+    tries = server.hits["description"]
+    assert tries == 2 or (tries > 2 and fault == "hang")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +126,7 @@ def test_passing_fault_of_the_description_is_retried(server, fault):
 def test_lasting_fault_says_what_was_tried_and_what_to_do(server, fault, said):
     server.faults = {"arff": [fault] * 9, "parquet": ["corrupt"] * 9}
     with pytest.raises(TabpetError) as caught:
-        fetch(server, attempts=4)
+        fetch(server, **{**patience(fault), "attempts": 4})
     message = str(caught.value)
     assert said in message
     assert "toy: could not download id 7" in message

@@ -3,11 +3,12 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from tabpet.clock import Clock, OutOfTime
+from tabpet.clock import OutOfTime
 from tabpet.data.nodes import NodeMatrix
 from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM, _entropies
 from tabpet.graphs.methods.lingam import LingamSettings, choose_threshold
+from tests.clocks import Countdown
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
 
 
@@ -195,26 +196,13 @@ def test_budget_that_is_over_gives_a_labelled_graph():
     assert "causal order" in graph.reason
 
 
-class _ClockOf(Clock):
-    """Ends after a number of checks."""
-
-    def __init__(self, checks: int) -> None:
-        super().__init__()
-        self.checks = checks
-
-    def check(self) -> None:
-        self.checks -= 1
-        if self.checks < 0:
-            raise OutOfTime
-
-
 def test_budget_ends_also_between_many_equal_candidates():
     # No column of this matrix can be told from another: all are finalists.
     values = hadamard(64)[:, 1:].astype(float)
-    clock = _ClockOf(200)
+    clock = Countdown(looks=200)
     with pytest.raises(OutOfTime):
         FastDirectLiNGAM(clock).fit(values)
-    assert clock.checks == -1
+    assert clock.looks == -1
 
 
 def test_budget_that_ends_in_the_weights_keeps_those_that_are_ready():
@@ -222,7 +210,7 @@ def test_budget_that_ends_in_the_weights_keeps_those_that_are_ready():
     whole = FastDirectLiNGAM().fit(values)
     model = FastDirectLiNGAM()
     model._causal_order = whole.causal_order_
-    model._clock = _ClockOf(3)
+    model._clock = Countdown(looks=3)
     with pytest.raises(OutOfTime):
         model._estimate_adjacency_matrix(values)
     ready = whole.causal_order_[:4]

@@ -9,6 +9,7 @@ from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.methods import notears
 from tabpet.graphs.methods.notears import NotearsSettings, estimate_notears
 from tabpet.graphs.sortability import explained_variances, sortability
+from tests.clocks import Countdown
 from tests.graphs.plain_notears import plain_notears
 from tests.graphs.tables import linear_sem, matrix_of, one_hot_table
 
@@ -72,7 +73,7 @@ def test_budget_keeps_the_best_graph_so_far_and_says_so():
     values = matrix_of(linear_sem(300, 12, seed=4)).values
     settings = NotearsSettings()
     for checks, some_edges in ((0, False), (40, True), (400, True)):
-        estimate = estimate_notears(values, settings, _ClockOf(checks))
+        estimate = estimate_notears(values, settings, Countdown(looks=checks))
         assert estimate.status == "timeout"
         assert f"lambda 0.01, {checks} evaluations" in estimate.reason
         assert bool(np.count_nonzero(estimate.adjacency)) == some_edges
@@ -101,7 +102,7 @@ def test_first_steps_of_a_second_lambda_do_not_replace_a_finished_first_one():
     assert alone.facts["dropped_for_acyclicity"] > 0
     for n_more in (1, 2, 5):
         settings = NotearsSettings(lambdas=[0.01, 0.1], **loose)
-        cut = estimate_notears(values, settings, _ClockOf(n_first + n_more))
+        cut = estimate_notears(values, settings, Countdown(looks=n_first + n_more))
         assert cut.status == "timeout"
         assert (cut.facts["lambda"], cut.facts["h"]) == (0.01, alone.facts["h"])
         np.testing.assert_array_equal(cut.adjacency, alone.adjacency)
@@ -113,19 +114,6 @@ def test_stopping_before_convergence_is_said():
     assert graph.facts["tried"][-1]["converged"] is False
     warning = next(one for one in graph.warnings if "not converged" in one)
     assert f"h is {graph.facts['h']:.2g}, above 1e-12" in warning
-
-
-class _ClockOf(Clock):
-    """A budget of a number of looks at the clock, so that tests do not depend on speed."""
-
-    def __init__(self, checks: int) -> None:
-        super().__init__(None)
-        self.checks = checks
-
-    def check(self) -> None:
-        if self.checks == 0:
-            raise OutOfTime
-        self.checks -= 1
 
 
 def test_collinear_groups_give_a_finite_dag():

@@ -19,6 +19,7 @@ from tabpet.models.tab_transformer import TabTransformerSettings
 from tabpet.seeds import derive_seed
 from tabpet.training import scoring
 from tabpet.training.trainer import Trainer, clip_by_member, fit_members
+from tests.clocks import Countdown
 from tests.training.tiny import (
     QUICK,
     TinyModel,
@@ -306,21 +307,9 @@ def test_a_member_that_diverges_ends_alone(task, steps, status, best):
         assert np.isfinite(diverged.outputs["test"]).all()
 
 
-class Countdown(Clock):
-    """A clock that is over after some looks at it."""
-
-    looks = 0
-
-    @property
-    def over(self):
-        self.looks -= 1
-        return self.looks < 0
-
-
 def test_time_over_keeps_the_best_state_so_far():
     split = make_split()
-    clock = Countdown(limit=7.0)
-    clock.looks = 9  # four steps an epoch: over in the second step of the third
+    clock = Countdown(limit=7.0, looks=9)  # four steps an epoch: over in the third's second
     fitted = fit(make_job(split, clock=clock))
     full = fit(make_job(split, QUICK.model_copy(update={"max_epochs": 2})))
     for member, expected in zip(fitted.members, full.members, strict=True):
@@ -331,8 +320,7 @@ def test_time_over_keeps_the_best_state_so_far():
 
 
 def test_time_over_before_the_first_epoch_leaves_no_score():
-    clock = Countdown(limit=1.0)
-    clock.looks = 2
+    clock = Countdown(limit=1.0, looks=2)
     for member in fit(make_job(make_split(), clock=clock)).members:
         assert (member.status, member.predicted, member.epochs) == ("timeout", None, 0)
 
@@ -341,8 +329,7 @@ def test_members_that_stopped_before_the_time_was_over_are_ok():
     split = make_split()
     free = fit(make_job(split, LONGER))
     first = min(member.epochs for member in free.members)
-    clock = Countdown(limit=1.0)
-    clock.looks = 4 * first
+    clock = Countdown(limit=1.0, looks=4 * first)
     for member, expected in zip(
         fit(make_job(split, LONGER, clock=clock)).members, free.members, strict=True
     ):

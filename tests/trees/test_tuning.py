@@ -2,13 +2,13 @@
 
 import json
 import logging
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tabpet import registry
-from tabpet.clock import Clock
 from tabpet.errors import TabpetError
 from tabpet.interrupt import Interrupt, Interrupted
 from tabpet.plan import Cell
@@ -20,6 +20,7 @@ from tabpet.trees.jobs import TreeJob
 from tabpet.trees.journal import forget_failed_trials, open_journal
 from tabpet.trees.table import Table
 from tabpet.trees.tuning import make_key, tune_trees
+from tests.clocks import Countdown
 from tests.trees.splits import QUICK, classes, codes_only, numbers, prepare
 
 LEARNERS = ("xgboost", "catboost")
@@ -228,17 +229,8 @@ def test_a_time_that_is_over_in_the_first_round_still_scores_it(tmp_path, name):
 def test_a_time_that_is_over_inside_a_later_trial_keeps_the_best_finished_one(
     tmp_path, fake, monkeypatch
 ):
-    class Countdown(Clock):
-        """Time that ends at the 75th look, in the third trial of thirty rounds."""
-
-        looks = 75
-
-        @property
-        def left(self):
-            self.looks -= 1
-            return float(max(0, self.looks))
-
-    monkeypatch.setattr(tuning, "Clock", Countdown)
+    # In the third trial of thirty rounds.
+    monkeypatch.setattr(tuning, "Clock", partial(Countdown, looks=75))
     fake()
     run, trials = search(tmp_path, settings(max_seconds=60))
     assert len(trials) == 2

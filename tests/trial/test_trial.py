@@ -18,9 +18,11 @@ from tabpet.errors import TabpetError
 from tabpet.runs import Run
 from tabpet.stats.splits import judge_splits
 from tabpet.training.files import CellResult
+from tabpet.trees import tuning
 from tabpet.trial import command, experiment
 from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Plan, judge, run_trial
 from tabpet.trial.report import render_page, sentence, tabulate
+from tests.clocks import Still
 
 runner = CliRunner()
 
@@ -50,7 +52,7 @@ def outcome(tmp_path_factory):
     steps = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "LEAST_TUNING", float("inf"))
-        found = run_trial(raw, card, Plan(splits=1, seconds=600), lambda *one: steps.append(one))
+        found = run_trial(raw, card, Plan(splits=1, seconds=1e6), lambda *one: steps.append(one))
     return found, steps
 
 
@@ -70,14 +72,24 @@ def test_every_learner_has_a_score_of_the_split(outcome):
 
 
 def test_trees_are_tuned_in_the_time_that_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "LEAST_TUNING", 0.5)
     _, raw, card = read_own(write_file(tmp_path), "price")
     split = prepare_split(raw, card, 0, Plan().prepare)
-    clock = Clock(1.5)
-    runs, _ = experiment._tune([split], ["xgboost"], clock, lambda *_: None)
-    assert [(run.model, run.encoding) for run in runs] == [("xgboost", "tuned")]
-    assert runs[0].test_score > 0 and clock.elapsed < 15
-    assert experiment._tune([split], ["xgboost"], Clock(0.1), lambda *_: None)[0] == []
+    limits, tune_trees = [], tuning.tune_trees
+
+    def tune(split, name, seed, settings, journal):
+        limits.append(settings.max_seconds)
+        quick = settings.model_copy(update={"trials": 1, "rounds": 2, "max_seconds": None})
+        return tune_trees(split, name, seed, quick, journal)
+
+    monkeypatch.setattr(tuning, "tune_trees", tune)
+    trees, clock = ["xgboost", "catboost"], Still(limit=60.0, before=40.0)
+    runs, notes = experiment._tune([split], trees, clock, lambda *_: None)
+    assert [(run.model, run.encoding) for run in runs] == [(name, "tuned") for name in trees]
+    assert all(run.test_score > 0 for run in runs)
+    # The second has what the first left of it: all, as no time has passed.
+    assert limits == [10, 20] and notes == ["trees were tuned for about 10 s per split"]
+    late = Still(limit=60.0, before=51.0)
+    assert experiment._tune([split], trees, late, lambda *_: None)[0] == []
 
 
 def test_the_page_has_answer_scores_figures_and_columns(outcome):
@@ -153,7 +165,7 @@ def test_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiment, "LEAST_TUNING", float("inf"))
     path = write_file(tmp_path, n=40)
-    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "10"]
+    arguments = ["try", path.name, "--target", "price", "--splits", "1", "--minutes", "10000"]
     done = runner.invoke(cli.app, [*arguments, "--ignore", "zip", "--categorical", "rooms"])
     assert done.exit_code == 0, done.output
     assert "40 rows, regression of 'price'" in done.output

@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +13,7 @@ import pytest
 from tests.data.test_openml_source import ARFF
 from tests.openml_server import OpenMLServer
 from tests.workflow.conftest import ROOT
+from tests.workflow.test_tree_rules import PATIENCE, wait_until
 
 # What a preset is laid over, its tables, splits and graphs that take their time.
 PRESETS = {
@@ -127,7 +127,7 @@ def test_a_killed_job_leaves_nothing_half_written_and_the_next_run_repairs_it(wo
         "name,source,openml_id,version,target,task\ntoy,openml,7,3,label,classification\n"
     )
     workflow.configure(
-        catalogs=["mine.csv"], datasets=["toy"], fetch={"server": server.api, "timeout": 60}
+        catalogs=["mine.csv"], datasets=["toy"], fetch={"server": server.api, "timeout": 600}
     )
     target = "results/data/toy/card.json"
     # Without retries, or Snakemake would repair it at once.
@@ -139,13 +139,10 @@ def test_a_killed_job_leaves_nothing_half_written_and_the_next_run_repairs_it(wo
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 60
-    while not server.hits["arff"]:
-        assert time.monotonic() < deadline, "the job never asked for the file"
-        time.sleep(0.1)
+    wait_until(lambda: server.hits["arff"] or run.poll() is not None)
     jobs = psutil.Process(run.pid).children(recursive=True)
     jobs[-1].send_signal(signal.SIGKILL)
-    assert run.wait(60) != 0
+    assert run.wait(PATIENCE) != 0
     assert not list((workflow.folder / "results/data").rglob("*.*"))
 
     repaired = workflow.run(target)
