@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator
+from scipy.stats import spearmanr
 
 from tabpet.analysis import plot
 from tabpet.analysis.formats import count, number, p_words
@@ -83,8 +85,6 @@ def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
 
 def draw_ranks(joined: pd.DataFrame) -> Drawing:
     """Rank over alpha with every dataset's own curve, and the test score over the same alphas."""
-    from matplotlib.ticker import LogLocator
-
     if joined.empty:
         raise NothingToDraw(NOTHING_MEASURED)
     figure = plot.new_figure(9, 3.8)
@@ -174,8 +174,6 @@ def _rank_and_score(trained: pd.DataFrame, significance: float) -> list[str]:
 
     Models of one dataset share rows, seed and encodings, so only datasets are tested.
     """
-    from scipy.stats import spearmanr
-
     correlations = {
         str(dataset): float(spearmanr(rows["effective_rank"], rows["improvement"]).statistic)
         for dataset, rows in trained.groupby("dataset", sort=False)

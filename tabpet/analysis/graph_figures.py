@@ -5,19 +5,17 @@ estimator, which stays readable in grey.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from tabpet.analysis import plot
 from tabpet.analysis.formats import count
 from tabpet.analysis.names import GRAPHS, MODELS, TASKS
 from tabpet.analysis.plot import MAIN, SHADES, Drawing, NothingToDraw
 from tabpet.analysis.results import GAINS, Results, present
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 METRICS = {"entropy": "graph entropy", "fiedler": "Fiedler value"}
 _BINS = 24
@@ -79,7 +77,7 @@ def draw_scatter(results: Results) -> Drawing:
         raise NothingToDraw("No transformer was trained with an encoding from these graphs.")
     numbers = _with_cumulative_means(numbers)
 
-    def panel(axes: "Axes", rows: pd.DataFrame, metric: str, methods: list[str]) -> None:
+    def panel(axes: Axes, rows: pd.DataFrame, metric: str, methods: list[str]) -> None:
         _scatter(axes, rows, metric, methods)
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
 
@@ -125,7 +123,7 @@ def _with_cumulative_means(numbers: pd.DataFrame) -> pd.DataFrame:
     return numbers
 
 
-def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
+def _bar_lines(axes: Axes, facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
     """A small histogram per estimator, one above the other, all with the same bins."""
     top = max(1.0, np.nan_to_num(facts[metric].max()))
     edges = np.linspace(0, top, _BINS + 1)
@@ -150,7 +148,7 @@ def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str
     axes.spines["left"].set_visible(False)
 
 
-def _boxes(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
+def _boxes(axes: Axes, facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
     for place, method in enumerate(methods):
         values = facts.loc[facts["method"] == method, metric].dropna().to_numpy()
         plot.box(axes, values, place, SHADES[1], MAIN, 0.5)
@@ -160,7 +158,7 @@ def _boxes(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -
     axes.grid(axis="x")
 
 
-def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str]) -> None:
+def _scatter(axes: Axes, numbers: pd.DataFrame, metric: str, methods: list[str]) -> None:
     for place, method in enumerate(methods):
         rows = numbers[numbers["method"] == method].sort_values(metric, kind="stable")
         color, marker, linestyle = plot.series(place)

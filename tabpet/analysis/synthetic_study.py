@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from tabpet.analysis import plot
 from tabpet.analysis.formats import number, p_words, percent_words
@@ -144,8 +145,6 @@ def _gain_row(
 
 def trend_table(tables: GeneratedTables) -> Table:
     """Whether gains, also beyond those of random encodings, change with the number of groups."""
-    from scipy.stats import spearmanr
-
     wide = tables.wide()
     columns = {encoding_label(name): wide[name] for name in tables.encodings}
     if tables.control:
