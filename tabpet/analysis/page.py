@@ -19,10 +19,11 @@ from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
 from tabpet.analysis.gains import significance_table
-from tabpet.analysis.headline import Headline, load_template, main_effects
+from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS
 from tabpet.analysis.results import Results
+from tabpet.analysis.sentences import load_template
 from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method, encoding_label, model_label
