@@ -13,7 +13,7 @@ from tabpet.analysis.plot import Drawing, NothingToDraw
 from tabpet.analysis.results import Results
 from tabpet.analysis.sentences import write_sentences
 from tabpet.analysis.study import Study, random_control
-from tabpet.analysis.table import Panel, Table, declared, show
+from tabpet.analysis.table import Table, declared, panels_by
 from tabpet.names import encoding_label
 from tabpet.runs import read_runs
 from tabpet.stats import fewest_datasets, wilcoxon
@@ -76,10 +76,7 @@ def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
         for encoding, alpha in zip(data["encoding"], data["alpha"], strict=True)
     ]
     labelled = data.set_axis(data["alpha"].map("{:g}".format))
-    panels = [
-        Panel(show(rows, declared("effective_rank"), "alpha"), encoding_label(str(encoding)))
-        for encoding, rows in labelled.groupby("encoding", sort=False)
-    ]
+    panels = panels_by(["encoding"], labelled, declared("effective_rank"), "alpha", encoding_label)
     return Table.of("effective_rank", data, panels)
 
 

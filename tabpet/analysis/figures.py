@@ -29,10 +29,10 @@ from tabpet.analysis.formats import (
     percent,
 )
 from tabpet.analysis.matrix import draw_comparison_matrix
-from tabpet.analysis.names import GRAPHS, MODELS, NULL_CONTROLS, TASKS, TRANSFORMERS
 from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
-from tabpet.analysis.results import GAINS, Results, present
-from tabpet.names import encoding_label, method_label
+from tabpet.analysis.results import GAINS, NULL_CONTROLS, TASKS, TRANSFORMERS, Results, present
+from tabpet.names import encoding_label, method_label, model_label
+from tabpet.registry import GRAPHS
 from tabpet.stats import CriticalDifference, Ranks, critical_difference
 
 CHOSEN, ORACLE = "alpha chosen on validation", "alpha chosen on test (oracle)"
@@ -60,9 +60,9 @@ def draw_improvement_by_graph(results: Results) -> Drawing:
     if not results.models:
         raise NothingToDraw("No transformer was trained with and without encodings.")
     model = results.models[0]
-    graphs = present(GRAPHS, results.encodings_of(model))
+    graphs = present(GRAPHS.entries, results.encodings_of(model))
     if not graphs:
-        raise NothingToDraw(f"No encoding from a graph was trained with {MODELS[model]}.")
+        raise NothingToDraw(f"No encoding from a graph was trained with {model_label(model)}.")
     return _draw_boxes(results, [model], graphs, 1.5 + 0.62 * len(graphs))
 
 
@@ -88,7 +88,7 @@ def _draw_boxes(
         rows = averages[averages["model"] == model]
         _paired_boxes(axes, rows, present(encodings, rows["encoding"]))
         plot.percent_axis(axes, "x", averages[GAINS], "improvement over no encodings, percent")
-        axes.set_title(f"{MODELS[model]}, {count(rows['dataset'].nunique(), 'dataset')}")
+        axes.set_title(f"{model_label(model)}, {count(rows['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     handles = [
         Patch(facecolor=SHADES[2], edgecolor=MAIN, label=CHOSEN),
@@ -134,7 +134,7 @@ def draw_learnable(results: Results) -> Drawing:
     for (_, task), axes in panels.items():
         rows = numbers[numbers["task"] == task]
         _dumbbells(axes, rows)
-        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(rows), 'dataset')}")
+        axes.set_title(f"{TASKS[task]}, {model_label(model)}, {count(len(rows), 'dataset')}")
     plot.legend_below(figure)
     return Drawing(figure, numbers)
 
@@ -169,7 +169,7 @@ def draw_size(results: Results) -> Drawing:
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
         axes.set_xlabel("rows of the dataset")
         _draw_thirds(axes, gains)
-        axes.set_title(f"{MODELS[model]}, {count(len(gains), 'dataset')}\n{_trend(gains)}")
+        axes.set_title(f"{model_label(model)}, {count(len(gains), 'dataset')}\n{_trend(gains)}")
         axes.label_outer()
     plot.legend_below(figure)
     return Drawing(figure, numbers)
@@ -287,7 +287,7 @@ def _curve_handles(curves: pd.DataFrame) -> list[Line2D]:
     models = []
     for place, model in _present_models(curves):
         colour, _, linestyle = plot.series(place)
-        models.append(Line2D([], [], color=colour, linestyle=linestyle, label=MODELS[model]))
+        models.append(Line2D([], [], color=colour, linestyle=linestyle, label=model_label(model)))
     marks = [
         Line2D([], [], color=INK, linestyle="", marker="o", **CURVE_MARKS[column])
         for column in ("chosen", "oracle")

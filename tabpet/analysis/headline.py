@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from tabpet.analysis.coverage import job_outcomes
-from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES
-from tabpet.analysis.results import Results, present
+from tabpet.analysis.results import NULL_CONTROLS, TRANSFORMERS, TREES, Results, present
 from tabpet.analysis.sentences import write_sentences
-from tabpet.names import Method, encoding_label
+from tabpet.names import Method, encoding_label, model_label
 from tabpet.stats import (
     Comparison,
     Evidence,
@@ -68,7 +67,7 @@ class Effect:
     @property
     def label(self) -> str:
         """What people call the model."""
-        return MODELS[self.model]
+        return model_label(self.model)
 
     @property
     def datasets(self) -> int:
@@ -104,7 +103,7 @@ def headline(results: Results) -> Headline:
         **_leads(effects),
         learned=_learned_duel(results),
         trees=_tree_duels(results, effects),
-        tree_names=[MODELS[tree] for tree in present(TREES, results.methods["method"])],
+        tree_names=[model_label(tree) for tree in present(TREES, results.methods["method"])],
         jobs={"ok": 0, **jobs} if len(jobs) else {},
         n_jobs=jobs.sum(),
     )
@@ -178,7 +177,7 @@ def _learned_duel(results: Results) -> Duel | None:
     model, both = duel
     ours, learned = both["improvement"], both["improvement_other"]
     wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
-    return Duel(MODELS[model], wins, len(both), p, float(learned.median()))
+    return Duel(model_label(model), wins, len(both), p, float(learned.median()))
 
 
 def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
@@ -190,7 +189,7 @@ def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
                 win_rate(str(task), rows["test"], rows["test_other"]).wins
                 for task, rows in both.groupby("task")
             ]
-            yield Duel(MODELS[tree], sum(wins), len(both), _p_value(both["gain"], results))
+            yield Duel(model_label(tree), sum(wins), len(both), _p_value(both["gain"], results))
 
 
 def _p_value(differences: pd.Series, results: Results) -> float | None:

@@ -12,9 +12,8 @@ from matplotlib.patches import Patch
 from tabpet.analysis import plot
 from tabpet.analysis.formats import NOTHING, count, p_value, percent
 from tabpet.analysis.gains import SCOPES, panels_by_scope
-from tabpet.analysis.names import TASKS
 from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, centred
-from tabpet.analysis.results import Results
+from tabpet.analysis.results import TASKS, Results
 from tabpet.analysis.table import Panel, Table
 from tabpet.names import Method, method_label
 from tabpet.stats import Pair, PairwiseComparison, compare_pairs

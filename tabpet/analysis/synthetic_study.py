@@ -10,13 +10,12 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from tabpet.analysis import plot
-from tabpet.analysis.names import GRAPHS
 from tabpet.analysis.plot import Drawing, NothingToDraw
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.selection import scored_runs
 from tabpet.analysis.sentences import write_sentences
 from tabpet.analysis.study import Study, random_control
-from tabpet.analysis.table import Panel, Table, declared, show
+from tabpet.analysis.table import Panel, Table, declared, panels_by, show
 from tabpet.names import EncodingName, encoding_label
 from tabpet.runs import read_runs
 from tabpet.stats import holm, summarize, wilcoxon
@@ -94,10 +93,7 @@ def gains_table(*generators: GeneratedTables) -> Table:
         if len(gains := tables.gains.query("level == @regime and encoding == @encoding"))
     )
     labelled = data.set_axis(data["encoding"].map(encoding_label))
-    panels = [
-        Panel(show(rows, declared("synthetic"), "Encoding"), str(regime))
-        for regime, rows in labelled.groupby("level", sort=False)
-    ]
+    panels = panels_by(["level"], labelled, declared("synthetic"), "Encoding")
     return Table.of("synthetic", data, panels)
 
 
@@ -164,19 +160,16 @@ def recovery_table(recovery: pd.DataFrame) -> Table:
     means = [key for column in columns for key in column.keys if key not in counts]
     grouped = recovery.groupby(["study", "structure", "graph"], sort=False)
     data = pd.concat([grouped[counts].sum(), grouped[means].mean()], axis=1).reset_index()
-    labelled = data.set_axis(data["graph"].map(_graph_label))
-    panels = [
-        Panel(
-            show(rows, columns, "Graph"),
-            f"{'k =' if study == 'groups' else 'linear DAG, density'} {structure:g}",
-        )
-        for (study, structure), rows in labelled.groupby(["study", "structure"], sort=False)
-    ]
+    labelled = data.set_axis(data["graph"].map(encoding_label))
+    headings = {"groups": "k = {:g}", "dags": "linear DAG, density {:g}"}
+    panels = panels_by(
+        ["study", "structure"],
+        labelled,
+        columns,
+        "Graph",
+        lambda study, structure: headings[study].format(structure),
+    )
     return Table.of("edge_recovery", data, panels)
-
-
-def _graph_label(graph: str) -> str:
-    return GRAPHS.get(graph, graph)
 
 
 def draw_curves(tables: GeneratedTables) -> Drawing:
@@ -264,9 +257,8 @@ def draw_recovery(recovery: pd.DataFrame) -> Drawing:
         steps = range(len(structures))
         for place, graph in enumerate(rows["graph"].unique()):
             curve = rows[rows["graph"] == graph].groupby("structure")["average_precision"].mean()
-            plot.line(
-                axes, steps, curve.reindex(structures), place, _graph_label(graph), markersize=5
-            )
+            label = encoding_label(graph)
+            plot.line(axes, steps, curve.reindex(structures), place, label, markersize=5)
         chance = (rows["true_edges"] / rows["pairs"]).groupby(rows["structure"]).mean()
         axes.plot(steps, chance.reindex(structures), color=plot.SOFT, linewidth=0.9, marker="_",
                   label="share of true pairs")  # fmt: skip
