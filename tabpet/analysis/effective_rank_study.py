@@ -5,14 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator
+from scipy.stats import spearmanr
 
 from tabpet.analysis import plot
-from tabpet.analysis.formats import count, number, p_words
 from tabpet.analysis.plot import Drawing, NothingToDraw
 from tabpet.analysis.results import Results
-from tabpet.analysis.study import Study
-from tabpet.analysis.table import Panel, Table, declared, show
-from tabpet.names import EncodingName, encoding_label
+from tabpet.analysis.sentences import write_sentences
+from tabpet.analysis.study import Study, random_control
+from tabpet.analysis.table import Table, declared, panels_by
+from tabpet.names import encoding_label
 from tabpet.runs import read_runs
 from tabpet.stats import fewest_datasets, wilcoxon
 from tabpet.theory import THEOREMS, simulate
@@ -48,7 +50,7 @@ def effective_rank_study(scores: pd.DataFrame, ranks: pd.DataFrame, significance
     return Study(
         "effective_rank_study",
         "Effective-rank study: does the rank fall with alpha, and is that good for anything?",
-        tuple(_sentences(joined, significance)),
+        _sentences(joined, significance),
         (rank_table(means, gains),),
         {"effective_rank": plot.draw(draw_ranks, joined), "theory": plot.draw(draw_theory)},
     )
@@ -74,17 +76,12 @@ def rank_table(means: pd.DataFrame, gains: pd.DataFrame) -> Table:
         for encoding, alpha in zip(data["encoding"], data["alpha"], strict=True)
     ]
     labelled = data.set_axis(data["alpha"].map("{:g}".format))
-    panels = [
-        Panel(show(rows, declared("effective_rank"), "alpha"), encoding_label(str(encoding)))
-        for encoding, rows in labelled.groupby("encoding", sort=False)
-    ]
+    panels = panels_by(["encoding"], labelled, declared("effective_rank"), "alpha", encoding_label)
     return Table.of("effective_rank", data, panels)
 
 
 def draw_ranks(joined: pd.DataFrame) -> Drawing:
     """Rank over alpha with every dataset's own curve, and the test score over the same alphas."""
-    from matplotlib.ticker import LogLocator
-
     if joined.empty:
         raise NothingToDraw(NOTHING_MEASURED)
     figure = plot.new_figure(9, 3.8)
@@ -122,9 +119,9 @@ def draw_theory() -> Drawing:
     numbers = grouped.agg(
         mean=("rank", "mean"), low=("rank", "min"), high=("rank", "max"), bound=("bound", "first")
     ).reset_index()
-    figure = plot.new_figure(9, 3.4)
-    panels = figure.subplots(1, len(THEOREMS), sharey=True)
-    for axes, (name, theorem) in zip(panels, THEOREMS.items(), strict=True):
+    figure, panels = plot.panel_grid(9, 3.4, [""], list(THEOREMS), sharey=True)
+    for (_, name), axes in panels.items():
+        theorem = THEOREMS[name]
         for place, d in enumerate(THEORY_DIMENSIONS):
             rows = numbers[(numbers["theorem"] == name) & (numbers["d"] == d)]
             color, _, _ = plot.series(place)
@@ -138,61 +135,39 @@ def draw_theory() -> Drawing:
         axes.set(xlabel="alpha", yscale="log", ylim=(1e-4, 100))
         axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(axis="y")
-    panels[0].set_ylabel("effective rank − 1")
+    figure.axes[0].set_ylabel("effective rank − 1")
     plot.legend_below(figure, columns=3)
     return Drawing(figure, numbers)
 
 
 def _sentences(joined: pd.DataFrame, significance: float) -> list[str]:
-    """What the study says about its two questions."""
-    if joined.empty:
-        return [NOTHING_MEASURED]
-    means = joined.pivot_table(index="alpha", columns="encoding", values="effective_rank")
-    lines = []
-    for encoding in joined["encoding"].unique():
-        curve = means[encoding].dropna()
-        lines.append(
-            f"{encoding_label(encoding)}: mean effective rank {number(curve.iloc[0])} at alpha "
-            f"{curve.index[0]:g}, {number(curve.iloc[-1])} at alpha {curve.index[-1]:g}."
-        )
-    names = list(map(str, means))
-    control = next((name for name in names if EncodingName.parse(name).control == "random"), None)
-    for encoding in [name for name in names if control and name != control]:
-        wide = joined.pivot_table(
-            index=["dataset", "alpha"], columns="encoding", values="effective_rank"
-        ).query("alpha > 0")[[encoding, control]].dropna()  # fmt: skip
-        lower = int((wide[encoding] < wide[control]).sum())
-        lines.append(
-            f"{encoding_label(encoding)} has the lower rank, beside "
-            f"{encoding_label(str(control))}, in {lower} of {len(wide)} pairs of dataset and alpha."
-        )
-    return lines + _rank_and_score(joined[joined["alpha"] > 0], significance)
-
-
-def _rank_and_score(trained: pd.DataFrame, significance: float) -> list[str]:
-    """Whether a low rank goes with a good test score: within each dataset, and over datasets.
+    """What the study says: whether ranks fall, and whether a low one goes with a good test score.
 
     Models of one dataset share rows, seed and encodings, so only datasets are tested.
     """
-    from scipy.stats import spearmanr
-
+    ranks = joined.pivot_table(
+        index=["dataset", "alpha"], columns="encoding", values="effective_rank"
+    )
+    trained = joined[joined["alpha"] > 0]
+    control = random_control(map(str, ranks))
+    others = [name for name in ranks if control and name != control]
+    pairs = {name: ranks.query("alpha > 0")[[name, control]].dropna() for name in others}
     correlations = {
-        str(dataset): float(spearmanr(rows["effective_rank"], rows["improvement"]).statistic)
+        dataset: spearmanr(rows["effective_rank"], rows["improvement"]).statistic
         for dataset, rows in trained.groupby("dataset", sort=False)
         if len(rows) > 2 and np.ptp(rows["improvement"]) > 0 and np.ptp(rows["effective_rank"]) > 0
     }
-    if not correlations:
-        return []
-    each = ", ".join(f"{dataset} {number(rho)}" for dataset, rho in correlations.items())
-    lines = [f"Rank correlation of effective rank and test score within a dataset: {each}."]
-    test, needed = wilcoxon(np.array([*correlations.values()])), fewest_datasets(significance)
-    if test.used < needed:
-        many = count(len(correlations), "dataset")
-        return [*lines, f"{many} can't say whether that is chance; a test needs {needed}."]
-    better = "higher" if test.positive > test.negative else "lower"
-    trend = f"the {better} the rank, the better the test score"
-    verdict = trend if test.p < significance else "rank and test score are unrelated beyond chance"
-    return [
-        *lines,
-        f"Over {len(correlations)} datasets {verdict} (Wilcoxon test, {p_words(test.p)}).",
-    ]
+    return write_sentences(
+        "effective_rank_study",
+        nothing=NOTHING_MEASURED,
+        curves={
+            name: ranks[name].dropna().groupby("alpha").mean()
+            for name in joined["encoding"].unique()
+        },
+        lower_than_control={name: pair[name] < pair[control] for name, pair in pairs.items()},
+        control=control,
+        correlations=correlations,
+        test=wilcoxon(np.array([*correlations.values()])),
+        fewest=fewest_datasets(significance),
+        significance=significance,
+    )

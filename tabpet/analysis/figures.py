@@ -7,10 +7,15 @@ of the alpha chosen on test rows ("oracle") hollow beside it.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from scipy.stats import spearmanr
 
 from tabpet.analysis import graph_figures, plot
 from tabpet.analysis.coverage import cost_table
@@ -24,16 +29,11 @@ from tabpet.analysis.formats import (
     percent,
 )
 from tabpet.analysis.matrix import draw_comparison_matrix
-from tabpet.analysis.names import GRAPHS, MODELS, NULL_CONTROLS, TASKS, TRANSFORMERS
 from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
-from tabpet.analysis.results import GAINS, Results, present
-from tabpet.names import encoding_label, method_label
+from tabpet.analysis.results import GAINS, NULL_CONTROLS, TASKS, TRANSFORMERS, Results, present
+from tabpet.names import encoding_label, method_label, model_label
+from tabpet.registry import GRAPHS
 from tabpet.stats import CriticalDifference, Ranks, critical_difference
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 CHOSEN, ORACLE = "alpha chosen on validation", "alpha chosen on test (oracle)"
 _GAIN_COLUMNS = ["dataset", "task", "model", "encoding", *GAINS]
@@ -60,9 +60,9 @@ def draw_improvement_by_graph(results: Results) -> Drawing:
     if not results.models:
         raise NothingToDraw("No transformer was trained with and without encodings.")
     model = results.models[0]
-    graphs = present(GRAPHS, results.encodings_of(model))
+    graphs = present(GRAPHS.entries, results.encodings_of(model))
     if not graphs:
-        raise NothingToDraw(f"No encoding from a graph was trained with {MODELS[model]}.")
+        raise NothingToDraw(f"No encoding from a graph was trained with {model_label(model)}.")
     return _draw_boxes(results, [model], graphs, 1.5 + 0.62 * len(graphs))
 
 
@@ -81,9 +81,6 @@ def _draw_boxes(
     results: Results, models: Sequence[str], encodings: Sequence[str], height: float
 ) -> Drawing:
     """A panel per model, with a line for each of the encodings that it has."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     averages = results.averages
     averages = averages[averages["model"].isin(models) & averages["encoding"].isin(encodings)]
     figure, panels = plot.panel_grid(7.2, height, models, [""], sharex=True)
@@ -91,7 +88,7 @@ def _draw_boxes(
         rows = averages[averages["model"] == model]
         _paired_boxes(axes, rows, present(encodings, rows["encoding"]))
         plot.percent_axis(axes, "x", averages[GAINS], "improvement over no encodings, percent")
-        axes.set_title(f"{MODELS[model]}, {count(rows['dataset'].nunique(), 'dataset')}")
+        axes.set_title(f"{model_label(model)}, {count(rows['dataset'].nunique(), 'dataset')}")
         axes.label_outer()
     handles = [
         Patch(facecolor=SHADES[2], edgecolor=MAIN, label=CHOSEN),
@@ -102,7 +99,7 @@ def _draw_boxes(
     return Drawing(figure, averages[_GAIN_COLUMNS])
 
 
-def _paired_boxes(axes: "Axes", averages: pd.DataFrame, encodings: Sequence[str]) -> None:
+def _paired_boxes(axes: Axes, averages: pd.DataFrame, encodings: Sequence[str]) -> None:
     """A line per encoding: a filled box with its points, and the oracle's hollow box below."""
     labels = []
     for place, encoding in enumerate(encodings):
@@ -137,12 +134,12 @@ def draw_learnable(results: Results) -> Drawing:
     for (_, task), axes in panels.items():
         rows = numbers[numbers["task"] == task]
         _dumbbells(axes, rows)
-        axes.set_title(f"{TASKS[task]}, {MODELS[model]}, {count(len(rows), 'dataset')}")
+        axes.set_title(f"{TASKS[task]}, {model_label(model)}, {count(len(rows), 'dataset')}")
     plot.legend_below(figure)
     return Drawing(figure, numbers)
 
 
-def _dumbbells(axes: "Axes", numbers: pd.DataFrame) -> None:
+def _dumbbells(axes: Axes, numbers: pd.DataFrame) -> None:
     """A line per dataset, the best for Tab-PET on top."""
     ordered = numbers.sort_values("tab_pet", kind="stable")
     places = np.arange(len(ordered))
@@ -172,13 +169,13 @@ def draw_size(results: Results) -> Drawing:
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
         axes.set_xlabel("rows of the dataset")
         _draw_thirds(axes, gains)
-        axes.set_title(f"{MODELS[model]}, {count(len(gains), 'dataset')}\n{_trend(gains)}")
+        axes.set_title(f"{model_label(model)}, {count(len(gains), 'dataset')}\n{_trend(gains)}")
         axes.label_outer()
     plot.legend_below(figure)
     return Drawing(figure, numbers)
 
 
-def _draw_thirds(axes: "Axes", averages: pd.DataFrame) -> None:
+def _draw_thirds(axes: Axes, averages: pd.DataFrame) -> None:
     """The median improvement of the small, middle and large datasets, each a third of them."""
     known = averages.dropna(subset=["improvement"]).sort_values("rows", kind="stable")
     if len(known) < 9:
@@ -193,8 +190,6 @@ def _draw_thirds(axes: "Axes", averages: pd.DataFrame) -> None:
 
 def _trend(averages: pd.DataFrame) -> str:
     """The rank correlation between size and improvement, in words."""
-    from scipy.stats import spearmanr
-
     known = averages.dropna(subset=["improvement"])
     if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
         return "too few for a trend"
@@ -222,7 +217,7 @@ def draw_alpha_curves(results: Results) -> Drawing:
     return Drawing(figure, curves)
 
 
-def draw_single_curves(results: Results) -> dict[str, "Figure"]:
+def draw_single_curves(results: Results) -> dict[str, Figure]:
     """The panels of `draw_alpha_curves` one by one, for a page that arranges them itself."""
     curves = alpha_curves(results)
     figures = {}
@@ -235,7 +230,7 @@ def draw_single_curves(results: Results) -> dict[str, "Figure"]:
 
 def _curve_figure(
     width: float, height: float, *, left: float, right: float, bottom: float, top: float
-) -> "Figure":
+) -> Figure:
     """With fixed margins, in inches: a solver for so many panels takes longer than drawing them."""
     figure = plot.new_figure(width, height, layout=None)
     figure.subplots_adjust(left / width, bottom / height, 1 - right / width, 1 - top / height)
@@ -258,7 +253,7 @@ def alpha_curves(results: Results) -> pd.DataFrame:
     ).reset_index()
 
 
-def draw_alpha_panel(axes: "Axes", curves: pd.DataFrame, dataset: str) -> None:
+def draw_alpha_panel(axes: Axes, curves: pd.DataFrame, dataset: str) -> None:
     """One dataset: a line per model over the alphas, evenly spaced as they were listed."""
     alphas = sorted(curves["alpha"].unique())
     rows = curves[curves["dataset"] == dataset]
@@ -287,14 +282,12 @@ def _present_models(curves: pd.DataFrame) -> list[tuple[int, str]]:
     return [(TRANSFORMERS.index(model), model) for model in present(TRANSFORMERS, curves["model"])]
 
 
-def _curve_handles(curves: pd.DataFrame) -> list["Line2D"]:
+def _curve_handles(curves: pd.DataFrame) -> list[Line2D]:
     """What lines and marks mean."""
-    from matplotlib.lines import Line2D
-
     models = []
     for place, model in _present_models(curves):
         colour, _, linestyle = plot.series(place)
-        models.append(Line2D([], [], color=colour, linestyle=linestyle, label=MODELS[model]))
+        models.append(Line2D([], [], color=colour, linestyle=linestyle, label=model_label(model)))
     marks = [
         Line2D([], [], color=INK, linestyle="", marker="o", **CURVE_MARKS[column])
         for column in ("chosen", "oracle")
@@ -331,7 +324,7 @@ def method_ranks(results: Results) -> dict[str, Ranks]:
     return by_task
 
 
-def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
+def _heatmap(axes: Axes, ranks: Ranks, results: Results, width: int) -> None:
     """Methods as lines with mean rank, its interval and count at the end, datasets as columns."""
     table = ranks.table
     n_datasets, n_methods = table.shape
@@ -359,7 +352,7 @@ def _heatmap(axes: "Axes", ranks: Ranks, results: Results, width: int) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _rank_cell(axes: "Axes", column: int, place: int, rank: float, n_methods: int) -> None:
+def _rank_cell(axes: Axes, column: int, place: int, rank: float, n_methods: int) -> None:
     """A square, darker for a better rank; a dash where the method was not run."""
     if np.isnan(rank):
         plot.centred(axes, column, place, NOTHING, color=plot.SOFT, fontsize=7)
@@ -373,7 +366,7 @@ def _rank_cell(axes: "Axes", column: int, place: int, rank: float, n_methods: in
 
 def draw_critical_difference(results: Results) -> Drawing:
     """Mean ranks of all methods; a bar joins those that Nemenyi's test cannot tell apart."""
-    from scikit_posthocs import critical_difference_diagram
+    from scikit_posthocs import critical_difference_diagram  # brings seaborn, and takes a second
 
     ranks = pd.concat([ranks.table for ranks in method_ranks(results).values()])
     difference = critical_difference(ranks, results.settings.level, results.settings.bootstrap)
@@ -408,7 +401,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     return Drawing(figure, _difference_numbers(difference))
 
 
-def _distance_ruler(axes: "Axes", start: float, distance: float) -> None:
+def _distance_ruler(axes: Axes, start: float, distance: float) -> None:
     """How far apart two mean ranks must be, above the scale."""
     axes.plot([start, start + distance], [1.5, 1.5], color=INK, linewidth=1.2, marker="|")
     axes.text(

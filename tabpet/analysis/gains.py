@@ -10,10 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from tabpet.analysis.names import MODELS, TASKS
-from tabpet.analysis.results import Results
-from tabpet.analysis.table import Panel, Table, declared, show, spread, under
-from tabpet.names import EncodingName, treatment_label
+from tabpet.analysis.results import TASKS, Results
+from tabpet.analysis.table import Panel, Table, declared, panels_by, spread, under
+from tabpet.names import EncodingName, model_label, treatment_label
 from tabpet.registry import CONTROLS as CONTROL_KINDS
 from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
@@ -31,28 +30,18 @@ def significance_table(results: Results) -> Table:
     models = [model for model in results.models if main in results.encodings_of(model)]
     if not models:
         return Table.empty("significance", no_main_encoding(results))
+    pooled = {model: [model] for model in models} | ({OVERALL: models} if models[1:] else {})
     rows = []
-    for scope, model in product(SCOPES, [*models, OVERALL] if len(models) > 1 else models):
-        pooled = models if model == OVERALL else [model]
-        gains = pd.concat([results.gains(name, main, scope) for name in pooled])
+    for scope, (model, together) in product(SCOPES, pooled.items()):
+        gains = pd.concat([results.gains(name, main, scope) for name in together])
+        named = {"model": model, "encoding": main, "task": scope}
         if gains["improvement"].notna().any():
-            rows.append(
-                {"model": model, "encoding": main, "task": scope, **_tested(results, gains)}
-            )
+            rows.append({**named, **_tested(results, gains)})
     data = pd.DataFrame(rows)
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
-    labels = [MODELS.get(model, "Overall") for model in data["model"]]
+    labels = ["Overall" if model == OVERALL else model_label(model) for model in data["model"]]
     panels = panels_by_scope("significance", data.set_axis(labels), "Model")
     return Table.of("significance", data, panels, **results.words)
-
-
-def panels_by_scope(table: str, frame: pd.DataFrame, corner: str) -> list[Panel]:
-    """A panel per task and for both together; the index holds the labels of rows."""
-    return [
-        Panel(show(rows, declared(table), corner), heading)
-        for scope, heading in SCOPES.items()
-        if len(rows := frame[frame["task"] == scope])
-    ]
 
 
 def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:
@@ -103,8 +92,7 @@ def graph_methods_table(results: Results) -> Table:
     gains = declared("graph_methods", "")
     tasks = {task: under(f"{label}, improvement in %", gains) for task, label in TASKS.items()}
     tasks["regression"] += declared("graph_methods", "Graph and encoding")
-    shown = spread(data, list(data.index.unique()), "task", tasks, "Model, graph")
-    return Table.of("graph_methods", data, [Panel(shown)])
+    return Table.of("graph_methods", data, [Panel(spread(data, "task", tasks, "Model, graph"))])
 
 
 def _graph_seconds(results: Results, method: str) -> pd.Series:
@@ -133,8 +121,7 @@ def learnable_table(results: Results) -> Table:
     order = product(models, TASKS, (main, trained))
     data = _rows(results, [((model, encoding), task) for model, task, encoding in order], duel)
     tasks = {task: under(heading, declared("learnable")) for task, heading in TASKS.items()}
-    shown = spread(data, list(data.index.unique()), "task", tasks, "Encoding")
-    return Table.of("learnable", data, [Panel(shown)])
+    return Table.of("learnable", data, [Panel(spread(data, "task", tasks, "Encoding"))])
 
 
 def controls_table(results: Results) -> Table:
@@ -201,6 +188,11 @@ def no_main_encoding(results: Results) -> str:
     if not known:
         return "no transformer has finished with an encoding and its baseline"
     return f"no run with {main} has finished; set `analysis.main_encoding` to {' or '.join(known)}"
+
+
+def panels_by_scope(name: str, labelled: pd.DataFrame, corner: str) -> list[Panel]:
+    """A panel per task, and one for both together."""
+    return panels_by(["task"], labelled, declared(name), corner, SCOPES.__getitem__)
 
 
 def _treatments(results: Results, wanted: Callable[[EncodingName], bool]) -> list[Treatment]:

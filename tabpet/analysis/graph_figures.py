@@ -5,19 +5,18 @@ estimator, which stays readable in grey.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from tabpet.analysis import plot
 from tabpet.analysis.formats import count
-from tabpet.analysis.names import GRAPHS, MODELS, TASKS
 from tabpet.analysis.plot import MAIN, SHADES, Drawing, NothingToDraw
-from tabpet.analysis.results import GAINS, Results, present
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from tabpet.analysis.results import GAINS, TASKS, Results, present
+from tabpet.names import encoding_label, model_label
+from tabpet.registry import GRAPHS
 
 METRICS = {"entropy": "graph entropy", "fiedler": "Fiedler value"}
 _BINS = 24
@@ -47,7 +46,7 @@ def _tasks(results: Results) -> dict[str, str]:
 def draw_entropy(results: Results) -> Drawing:
     """Entropy of all graphs, a line of bars per estimator (paper, figure 3)."""
     facts = graph_facts(results)
-    methods = present(GRAPHS, facts["method"])
+    methods = present(GRAPHS.entries, facts["method"])
     figure = plot.new_figure(7.2, 0.9 + 0.62 * len(methods))
     axes = figure.subplots()
     _bar_lines(axes, facts, "entropy", methods)
@@ -79,13 +78,13 @@ def draw_scatter(results: Results) -> Drawing:
         raise NothingToDraw("No transformer was trained with an encoding from these graphs.")
     numbers = _with_cumulative_means(numbers)
 
-    def panel(axes: "Axes", rows: pd.DataFrame, metric: str, methods: list[str]) -> None:
+    def panel(axes: Axes, rows: pd.DataFrame, metric: str, methods: list[str]) -> None:
         _scatter(axes, rows, metric, methods)
         plot.percent_axis(axes, "y", numbers[GAINS], "improvement, percent")
 
     drawing = _draw_by_task(numbers, panel, sharey=True)
     for place, axes in enumerate(drawing.figure.axes):
-        axes.set_title(f"{axes.get_title(loc='left')}, {MODELS[results.models[0]]}")
+        axes.set_title(f"{axes.get_title(loc='left')}, {model_label(results.models[0])}")
         axes.tick_params(labelbottom=True)
         if place % numbers["task"].nunique():
             axes.set_ylabel("")
@@ -101,7 +100,7 @@ def _draw_by_task(
     facts: pd.DataFrame, draw_panel: Callable[..., None], line_height: float = 0.0, **shared: Any
 ) -> Drawing:
     """A row of panels per metric and a column per task."""
-    methods, tasks = present(GRAPHS, facts["method"]), present(TASKS, facts["task"])
+    methods, tasks = present(GRAPHS.entries, facts["method"]), present(TASKS, facts["task"])
     height = 2 * (0.7 + line_height * len(methods)) if line_height else 6.4
     figure, panels = plot.panel_grid(
         4.6 * len(tasks) + 0.4, height, list(METRICS), tasks, sharex="row", **shared
@@ -125,7 +124,7 @@ def _with_cumulative_means(numbers: pd.DataFrame) -> pd.DataFrame:
     return numbers
 
 
-def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
+def _bar_lines(axes: Axes, facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
     """A small histogram per estimator, one above the other, all with the same bins."""
     top = max(1.0, np.nan_to_num(facts[metric].max()))
     edges = np.linspace(0, top, _BINS + 1)
@@ -142,7 +141,7 @@ def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str
             axes.annotate(
                 str(bars.max()), (middle, floor + 0.66), (0, 1), textcoords="offset points", **label
             )
-    axes.set_yticks([floor + 0.35 for floor in floors], [GRAPHS[method] for method in methods])
+    axes.set_yticks([floor + 0.35 for floor in floors], list(map(encoding_label, methods)))
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-0.05, len(methods) + 0.1)
     axes.set_xlim(0, top)
@@ -150,17 +149,17 @@ def _bar_lines(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str
     axes.spines["left"].set_visible(False)
 
 
-def _boxes(axes: "Axes", facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
+def _boxes(axes: Axes, facts: pd.DataFrame, metric: str, methods: list[str]) -> None:
     for place, method in enumerate(methods):
         values = facts.loc[facts["method"] == method, metric].dropna().to_numpy()
         plot.box(axes, values, place, SHADES[1], MAIN, 0.5)
         plot.dots(axes, values, place, 7, 0.17)
-    plot.named_lines(axes, [GRAPHS[method] for method in methods])
+    plot.named_lines(axes, list(map(encoding_label, methods)))
     axes.set_xlabel(METRICS[metric])
     axes.grid(axis="x")
 
 
-def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str]) -> None:
+def _scatter(axes: Axes, numbers: pd.DataFrame, metric: str, methods: list[str]) -> None:
     for place, method in enumerate(methods):
         rows = numbers[numbers["method"] == method].sort_values(metric, kind="stable")
         color, marker, linestyle = plot.series(place)
@@ -177,6 +176,6 @@ def _scatter(axes: "Axes", numbers: pd.DataFrame, metric: str, methods: list[str
             marker=marker,
             markersize=4,
             markevery=[-1] if len(rows) else None,
-            label=GRAPHS[method],
+            label=encoding_label(method),
         )
     axes.set_xlabel(METRICS[metric])

@@ -4,21 +4,18 @@ The numbers of these sentences; `templates/headline.txt` has the words, and what
 decided by `tabpet.stats.verdict`.
 """
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tabpet.analysis.coverage import job_outcomes
-from tabpet.analysis.formats import count, p_words, percent_words, probability
-from tabpet.analysis.names import MODELS, NULL_CONTROLS, TRANSFORMERS, TREES
-from tabpet.analysis.results import Results, present
-from tabpet.names import Method, encoding_label
+from tabpet.analysis.results import NULL_CONTROLS, TRANSFORMERS, TREES, Results, present
+from tabpet.analysis.sentences import write_sentences
+from tabpet.names import Method, encoding_label, model_label
 from tabpet.stats import (
     Comparison,
     Evidence,
@@ -70,7 +67,7 @@ class Effect:
     @property
     def label(self) -> str:
         """What people call the model."""
-        return MODELS[self.model]
+        return model_label(self.model)
 
     @property
     def datasets(self) -> int:
@@ -98,36 +95,19 @@ def headline(results: Results) -> Headline:
     """Verdict and reasons, from the numbers of a run alone."""
     effects = main_effects(results)
     jobs = job_outcomes(results.scores)["outcome"].value_counts()
-    template = load_template(
-        "headline.txt", count=count, p_words=p_words, percent=percent_words, probability=probability
-    )
-    text = template.render(
+    verdict, *lines = write_sentences(
+        "headline",
         encoding=encoding_label(results.settings.main_encoding),
         effects=effects,
         confidence=f"{100 * (1 - results.settings.level):g} %",
         **_leads(effects),
         learned=_learned_duel(results),
         trees=_tree_duels(results, effects),
-        tree_names=[MODELS[tree] for tree in present(TREES, results.methods["method"])],
+        tree_names=[model_label(tree) for tree in present(TREES, results.methods["method"])],
         jobs={"ok": 0, **jobs} if len(jobs) else {},
         n_jobs=jobs.sum(),
     )
-    paragraphs = [re.sub("[ \n]+", " ", paragraph).strip(" ") for paragraph in text.split("\n\n")]
-    verdict, *lines = filter(None, paragraphs)
     return Headline(verdict, tuple(lines))
-
-
-def load_template(name: str, **filters: Callable[..., str]) -> Template:
-    """A template of the package; only pages escape what is put into them."""
-    environment = Environment(
-        loader=PackageLoader("tabpet.analysis", "templates"),
-        autoescape=name.endswith(".html"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(filters)
-    return environment.get_template(name)
 
 
 def main_effects(results: Results) -> list[Effect]:
@@ -197,7 +177,7 @@ def _learned_duel(results: Results) -> Duel | None:
     model, both = duel
     ours, learned = both["improvement"], both["improvement_other"]
     wins, p = higher_wins(ours, learned).wins, _p_value(ours - learned, results)
-    return Duel(MODELS[model], wins, len(both), p, float(learned.median()))
+    return Duel(model_label(model), wins, len(both), p, float(learned.median()))
 
 
 def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
@@ -209,7 +189,7 @@ def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
                 win_rate(str(task), rows["test"], rows["test_other"]).wins
                 for task, rows in both.groupby("task")
             ]
-            yield Duel(MODELS[tree], sum(wins), len(both), _p_value(both["gain"], results))
+            yield Duel(model_label(tree), sum(wins), len(both), _p_value(both["gain"], results))
 
 
 def _p_value(differences: pd.Series, results: Results) -> float | None:

@@ -1,24 +1,22 @@
 """Every method against every other: a table, and the multi-comparison matrix as a figure."""
 
 from itertools import chain, permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from tabpet.analysis import plot
 from tabpet.analysis.formats import NOTHING, count, p_value, percent
 from tabpet.analysis.gains import SCOPES, panels_by_scope
-from tabpet.analysis.names import TASKS
 from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, centred
-from tabpet.analysis.results import Results
+from tabpet.analysis.results import TASKS, Results
 from tabpet.analysis.table import Panel, Table
 from tabpet.names import Method, method_label
 from tabpet.stats import Pair, PairwiseComparison, compare_pairs
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SQUARE_WIDTH, _SQUARE_HEIGHT = 0.86, 0.5  # inches
 _STRONGEST = 0.45  # opacity of the largest difference, so that text on it stays readable
@@ -114,7 +112,7 @@ def draw_comparison_matrix(results: Results) -> Drawing:
     return Drawing(figure, rows)
 
 
-def _draw_pair(axes: "Axes", row: int, column: int, pair: Pair, significance: float) -> None:
+def _draw_pair(axes: Axes, row: int, column: int, pair: Pair, significance: float) -> None:
     """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
     if not pair.duel.datasets:
         centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
@@ -134,11 +132,8 @@ def _draw_pair(axes: "Axes", row: int, column: int, pair: Pair, significance: fl
         centred(axes, column, row + down, text, color=INK, fontsize=size, weight=weight)
 
 
-def _explain(figure: "Figure", n_pairs: int, significance: float) -> None:
+def _explain(figure: Figure, n_pairs: int, significance: float) -> None:
     """What colours and the lines of a square mean, below the matrix."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     handles = [
         Patch(facecolor=MAIN, alpha=_STRONGEST, label="row better (stronger: by more)"),
         Patch(facecolor=WARM, alpha=_STRONGEST, label="row worse"),

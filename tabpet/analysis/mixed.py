@@ -7,10 +7,9 @@ import pandas as pd
 
 from tabpet.analysis.formats import number
 from tabpet.analysis.gains import no_main_encoding
-from tabpet.analysis.names import MODELS
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.table import Column, Panel, Table, declared, show
-from tabpet.names import encoding_label
+from tabpet.names import encoding_label, model_label
 from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
 
@@ -53,7 +52,7 @@ def mixed_model_table(results: Results) -> Table:
         pd.concat(frames, ignore_index=True),
         panels,
         **results.words,
-        model=MODELS[levels["model"][0]],
+        model=model_label(levels["model"][0]),
         whisker=f"{WHISKER:g}",
         limited=f"{limits.limited} of {len(gains)}",
     )
@@ -101,5 +100,5 @@ def _label(term: str, name: str) -> str:
     if term == "encoding":
         return f"Encoding: {encoding_label(name)}"
     if term == "model":
-        return f"Model: {MODELS[name]}"
+        return f"Model: {model_label(name)}"
     return {"intercept": "Intercept", "size": "Size: ten times the rows"}[term]

@@ -19,10 +19,10 @@ from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
 from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
 from tabpet.analysis.gains import significance_table
-from tabpet.analysis.headline import Headline, load_template, main_effects
+from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
-from tabpet.analysis.names import MODELS, TASKS, TRANSFORMERS
-from tabpet.analysis.results import Results
+from tabpet.analysis.results import TASKS, TRANSFORMERS, Results
+from tabpet.analysis.sentences import load_template
 from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method, encoding_label, model_label
@@ -125,7 +125,7 @@ def key_numbers(results: Results) -> list[KeyNumber]:
     if not effects:
         return []
     first = effects[0]
-    model, encoding = MODELS[first.model], encoding_label(results.settings.main_encoding)
+    model, encoding = model_label(first.model), encoding_label(results.settings.main_encoding)
     numbers = [
         KeyNumber(str(first.datasets), "datasets with a result"),
         KeyNumber(percent_words(first.median), f"median improvement, {model} with {encoding}"),
@@ -154,7 +154,7 @@ def result_rows(results: Results) -> pd.DataFrame:
     averages, methods, keys = results.averages, results.methods, ["dataset", "model", "encoding"]
     alphas = results.choices.groupby(keys)["alpha"].agg(_alpha_text).rename("alpha").reset_index()
     transformers = averages.merge(alphas, on=keys, how="left").assign(
-        model=[MODELS[model] for model in averages["model"]],
+        model=[model_label(model) for model in averages["model"]],
         encoding=[encoding_label(encoding) for encoding in averages["encoding"]],
         note=list(map(results.graph_note, averages["dataset"], averages["encoding"])),
     )
@@ -225,7 +225,7 @@ def _curve_model(model: str) -> dict[str, str]:
     """A line of the legend of the curves."""
     place = TRANSFORMERS.index(model) % len(_DASHES)
     dashes = _DASHES[place]
-    return {"name": MODELS[model], "colour": _COLOURS[plot.SERIES[place]], "dashes": dashes}
+    return {"name": model_label(model), "colour": _COLOURS[plot.SERIES[place]], "dashes": dashes}
 
 
 def inline_svg(svg: str, name: str) -> str:

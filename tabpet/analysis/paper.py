@@ -9,12 +9,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.detail import spread_datasets
 from tabpet.analysis.formats import percent, whole
-from tabpet.analysis.names import METHODS, METRICS, MODELS, NULL_CONTROLS, TASKS, TREES
-from tabpet.analysis.results import GAINS, Results, by_variant, present
+from tabpet.analysis.results import (
+    GAINS,
+    METHODS,
+    METRICS,
+    NULL_CONTROLS,
+    TASKS,
+    TREES,
+    Results,
+    by_variant,
+    present,
+)
 from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
-from tabpet.names import EncodingName, Method, Variant, method_label, treatment_label
+from tabpet.names import EncodingName, Method, Variant, method_label, model_label, treatment_label
 from tabpet.stats import summarize
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -137,12 +145,12 @@ def _verdict_panel(data: pd.DataFrame) -> Panel:
     """How many scores of each kind came out how."""
     counts = pd.crosstab([data["label"], data["task"]], data["verdict"])
     counts = counts.reindex(columns=list(VERDICTS), fill_value=0).reset_index("task")
+    counts = counts.loc[data["label"].unique()]
     columns = {
         task: [Column((verdict,), heading, verdict, whole) for verdict in VERDICTS]
         for task, heading in TASKS.items()
     }
-    shown = spread(counts, list(data["label"].unique()), "task", columns, "Cell")
-    return Panel(shown, "Cells by verdict")
+    return Panel(spread(counts, "task", columns, "Cell"), "Cells by verdict")
 
 
 def _main_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None:
@@ -158,7 +166,8 @@ def _main_panel(results: Results, data: pd.DataFrame, task: str) -> Panel | None
             shown = [column for column in shown if column.heading != "oracle"]
         columns[str(method)] = under(method.short_label, shown)
     heading = f"{TASKS[task]} ({METRICS[task]}); = within, + better, − worse than the paper"
-    return Panel(spread_datasets(results, run, "cell", columns), heading, beside=4)
+    texts = spread(results.by_dataset(run), "cell", columns, "Dataset", results.short)
+    return Panel(texts, heading, beside=4)
 
 
 def claims_table(results: Results) -> Table:
@@ -173,7 +182,9 @@ def claims_table(results: Results) -> Table:
     data = _graph_gains(results, PAPER_ENCODING, "validation", "oracle")
     data = data.join(claims.rename("published"), how="inner")
     if data.empty:
-        reason = f"{MODELS[GRAPH_MODEL]} with {PAPER_ENCODING} encodings ran on none of its tables"
+        reason = (
+            f"{model_label(GRAPH_MODEL)} with {PAPER_ENCODING} encodings ran on none of its tables"
+        )
         return Table.empty("claims", reason)
     columns = declared("claims")
     for kind in NULL_CONTROLS:

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from tabpet.analysis.formats import tick
 from tabpet.files import write_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # The page gives each of these another value in the dark, so nothing is drawn in other colours.
 INK, SOFT, RULE, PAPER = "#1d2730", "#5f6c77", "#d9dfe4", "#ffffff"
@@ -59,7 +60,7 @@ _OUTER_TICKS = (3, 10, 30, 100, 300, 1000)
 class Drawing:
     """A figure and the numbers behind it."""
 
-    figure: "Figure"
+    figure: Figure
     numbers: pd.DataFrame
 
 
@@ -73,7 +74,7 @@ class Mark:
     size: float = 20
     marker: str = "o"
 
-    def draw(self, axes: "Axes", x: pd.Series, y: pd.Series | np.ndarray) -> None:
+    def draw(self, axes: Axes, x: pd.Series, y: pd.Series | np.ndarray) -> None:
         """Draw a point per pair of numbers."""
         colours: dict[str, Any] = {"facecolor": self.face, "edgecolor": self.edge}
         axes.scatter(
@@ -90,16 +91,14 @@ class Mark:
 
 def new_figure(
     width: float, height: float, layout: Literal["constrained"] | None = "constrained"
-) -> "Figure":
+) -> Figure:
     """An empty figure, in inches."""
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width, height), layout=layout, facecolor=PAPER)
 
 
 def panel_grid(
     width: float, height: float, rows: Sequence[str], columns: Sequence[str], **shared: Any
-) -> tuple["Figure", dict[tuple[str, str], "Axes"]]:
+) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     """A figure with a panel for every row and column, by their names."""
     figure = new_figure(width, height)
     panels = figure.subplots(len(rows), len(columns), squeeze=False, **shared)
@@ -108,8 +107,6 @@ def panel_grid(
 
 def style() -> Any:
     """The project's style, as a context."""
-    import matplotlib
-
     return matplotlib.rc_context(STYLE)
 
 
@@ -139,10 +136,8 @@ def save_drawing(drawing: Drawing, folder: Path, name: str) -> None:
     write_text(drawing.numbers.to_csv(index=False), folder / f"{name}.csv")
 
 
-def svg_text(figure: "Figure") -> str:
+def svg_text(figure: Figure) -> str:
     """A figure as SVG: the same figure gives the same text."""
-    import matplotlib
-
     buffer = StringIO()
     # Text stays text: it can be searched, read aloud and is a third of the size.
     with matplotlib.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": "tabpet"}):
@@ -156,14 +151,14 @@ def series(place: int) -> tuple[str, str, Any]:
     return SERIES[place], MARKERS[place], LINES[place]
 
 
-def line(axes: "Axes", x: Any, y: Any, place: int, label: str, **style: Any) -> None:
+def line(axes: Axes, x: Any, y: Any, place: int, label: str, **style: Any) -> None:
     """The line of a series, with its marks."""
     color, marker, linestyle = series(place)
     axes.plot(x, y, color=color, linestyle=linestyle, marker=marker, label=label, **style)
 
 
 def mean_curve(
-    axes: "Axes", x: np.ndarray, values: pd.DataFrame, place: int, label: str, *, band: bool = True
+    axes: Axes, x: np.ndarray, values: pd.DataFrame, place: int, label: str, *, band: bool = True
 ) -> None:
     """The mean over the rows of `values` with a mark at every x, and one deviation around it."""
     mean, spread = values.mean(), values.std(ddof=1)
@@ -173,7 +168,7 @@ def mean_curve(
         axes.fill_between(x, mean - spread, mean + spread, color=color, alpha=0.12, linewidth=0)
 
 
-def step_axis(axes: "Axes", values: Sequence[float], label: str) -> None:
+def step_axis(axes: Axes, values: Sequence[float], label: str) -> None:
     """An x axis with the same room for every value."""
     axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
     axes.set_xlabel(label)
@@ -185,11 +180,9 @@ def shorten(name: str) -> str:
 
 
 def percent_axis(
-    axes: "Axes", which: Literal["x", "y"], values: Sequence[float] | pd.DataFrame, label: str
+    axes: Axes, which: Literal["x", "y"], values: Sequence[float] | pd.DataFrame, label: str
 ) -> None:
     """Mark zero, label ticks in percent, and compress the ends when a few values lie far out."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.axvline if which == "x" else axes.axhline)(0, color=INK, linewidth=0.9, zorder=1.5)
     linear = _linear_range(np.asarray(values, dtype=float))
@@ -217,14 +210,14 @@ def _linear_range(values: np.ndarray) -> int | None:
     return linear if sizes.max() > 4 * linear else None
 
 
-def named_lines(axes: "Axes", labels: Sequence[str]) -> None:
+def named_lines(axes: Axes, labels: Sequence[str]) -> None:
     """A y axis of names, the first on top."""
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
 
 
-def box(axes: "Axes", values: np.ndarray, place: float, fill: str, edge: str, width: float) -> None:
+def box(axes: Axes, values: np.ndarray, place: float, fill: str, edge: str, width: float) -> None:
     """A horizontal box with a thick median; a hollow one shows its outliers."""
     if not len(values):
         return
@@ -245,27 +238,25 @@ def box(axes: "Axes", values: np.ndarray, place: float, fill: str, edge: str, wi
     )
 
 
-def dots(axes: "Axes", values: np.ndarray, place: float, size: float, width: float) -> None:
+def dots(axes: Axes, values: np.ndarray, place: float, size: float, width: float) -> None:
     """All values of a box as points."""
     at = place + spread_points(values, width)
     axes.scatter(values, at, s=size, color=MAIN, linewidth=0, zorder=3)
 
 
-def square(axes: "Axes", x: float, y: float, colour: str, opacity: float = 1.0) -> None:
+def square(axes: Axes, x: float, y: float, colour: str, opacity: float = 1.0) -> None:
     """A filled square of a matrix, apart from its neighbours."""
-    from matplotlib.patches import Rectangle
-
     fill = (colour, opacity)
     axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=fill, edgecolor=PAPER))
 
 
-def centred(axes: "Axes", x: float, y: float, text: str, **style: Any) -> None:
+def centred(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """A text in the middle of its place."""
     axes.text(x, y, text, ha="center", va="center", **style)
 
 
 def legend_below(
-    figure: "Figure", handles: Sequence[Any] = (), columns: int = 3, **style: Any
+    figure: Figure, handles: Sequence[Any] = (), columns: int = 3, **style: Any
 ) -> None:
     """One legend for all panels: the given handles, or those of the first panel."""
     handles = handles or figure.axes[0].get_legend_handles_labels()[0]
@@ -278,10 +269,8 @@ def spread_points(values: np.ndarray, width: float) -> np.ndarray:
     return width * (2 * ((ranks * 0.618034) % 1) - 1)
 
 
-def count_axis(axes: "Axes") -> None:
+def count_axis(axes: Axes) -> None:
     """A logarithmic x axis for counts, labelled with whole numbers."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())

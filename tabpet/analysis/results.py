@@ -7,14 +7,27 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.names import METHODS, TASKS, TRANSFORMERS
 from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
 from tabpet.names import EncodingName, Method, encoding_label
-from tabpet.registry import DEFAULT, TUNED
+from tabpet.registry import CONTROLS, DEFAULT, MODELS, TUNED, tuned_learners, untuned_learners
 from tabpet.runs import read_runs
 from tabpet.settings import AnalysisSettings
 from tabpet.stats import Ranks, rank_methods
 
+# What tables and figures name, in their order.
+TASKS = {"classification": "Classification", "regression": "Regression"}
+METRICS = {"classification": "balanced accuracy", "regression": "RMSE"}
+TRANSFORMERS, TREES = tuple(MODELS.entries), tuple(tuned_learners())
+# Controls that nothing can be learned from: no structure, and no weights of their own.
+NULL_CONTROLS = tuple(key for key, control in CONTROLS.items() if not control.trained)
+# Methods of the main table, in the paper's order; then those that only this project has.
+_METHODS = (
+    *map(Method, TREES),
+    *(Method(model, variant) for model in reversed(TRANSFORMERS) for variant in ("", "pet")),
+    *map(Method, untuned_learners()),
+    *(Method(learner, "default") for learner in TREES),
+)
+METHODS = tuple(map(str, _METHODS))
 METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
 
@@ -187,6 +200,10 @@ class Results:
             if len(both := self.paired(model, self.settings.main_encoding, other)):
                 return model, both
         return None
+
+    def by_dataset(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The same data with datasets as index, in the order of the run."""
+        return data.set_index("dataset").loc[present(self.tasks, data["dataset"])]
 
     def short(self, dataset: str) -> str:
         """The abbreviation of a dataset, or its name where the catalog has none."""

@@ -1,11 +1,12 @@
 """What a study shows, in the forms in which it is shown: sentences, tables, figures."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tabpet.analysis.plot import Drawing, save_drawing
 from tabpet.analysis.table import Table
+from tabpet.names import EncodingName
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Study:
 
     name: str
     title: str
-    lines: tuple[str, ...]
+    lines: list[str]
     tables: tuple[Table, ...]
     drawings: Mapping[str, Drawing]
 
@@ -24,3 +25,8 @@ class Study:
             table.write(folder / "tables")
         for name, drawing in self.drawings.items():
             save_drawing(drawing, folder / "figures", name)
+
+
+def random_control(encodings: Iterable[str]) -> str | None:
+    """The random encoding, where it was trained."""
+    return next((name for name in encodings if EncodingName.parse(name).control == "random"), None)

@@ -2,21 +2,20 @@
 and more than it grows without the graph? And how well are the true edges recovered?"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from tabpet.analysis import plot
-from tabpet.analysis.formats import number, p_words, percent_words
-from tabpet.analysis.names import GRAPHS
 from tabpet.analysis.plot import Drawing, NothingToDraw
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.selection import scored_runs
-from tabpet.analysis.study import Study
-from tabpet.analysis.table import Panel, Table, declared, show
+from tabpet.analysis.sentences import write_sentences
+from tabpet.analysis.study import Study, random_control
+from tabpet.analysis.table import Panel, Table, declared, panels_by, show
 from tabpet.names import EncodingName, encoding_label
 from tabpet.runs import read_runs
 from tabpet.stats import holm, summarize, wilcoxon
@@ -26,48 +25,19 @@ from tabpet.studies import structure_of
 REGIMES = {"high structure, k ≤ 8": 8, "moderate, k = 9 to 22": 22, "low, k > 22": np.inf}
 
 
-@dataclass(frozen=True)
 class GeneratedTables:
     """The tables of one generator: gains by encoding, and how much structure a table has."""
 
-    results: Results
-    gains: pd.DataFrame  # averages, with `structure` and its regime (`level`, in files)
-
-    @classmethod
-    def groups(cls, scores: pd.DataFrame) -> "GeneratedTables":
-        """Tables of Algorithm 1, in the paper's three regimes."""
-        return cls._build(
-            scores, lambda k: next(name for name, most in REGIMES.items() if k <= most)
-        )
-
-    @classmethod
-    def dags(cls, scores: pd.DataFrame) -> "GeneratedTables":
-        """Tables of linear DAGs, by density."""
-        return cls._build(scores, "linear DAG, density {:g}".format)
-
-    @classmethod
-    def _build(cls, scores: pd.DataFrame, regime: Callable[[float], str]) -> "GeneratedTables":
-        results = Results(scores)
-        structure = results.averages["dataset"].map(structure_of)
-        return cls(
-            results, results.averages.assign(structure=structure, level=structure.map(regime))
-        )
-
-    @property
-    def regimes(self) -> list[str]:
-        """From much structure to little."""
-        return list(self.gains.sort_values("structure", kind="stable")["level"].unique())
-
-    @property
-    def encodings(self) -> list[str]:
-        """The encodings that were trained, in the order of the scores."""
-        return list(self.gains["encoding"].unique())
-
-    @property
-    def control(self) -> str | None:
-        """The random encoding, where it was trained."""
-        controls = (name for name in self.encodings if EncodingName.parse(name).control == "random")
-        return next(controls, None)
+    def __init__(self, scores: pd.DataFrame, regime: Callable[[float], str]) -> None:
+        averages = Results(scores).averages
+        structure = averages["dataset"].map(structure_of)
+        self.runs = scored_runs(scores)
+        # `level`, in files, is the regime.
+        self.gains = averages.assign(structure=structure, level=structure.map(regime))
+        self.encodings = list(self.gains["encoding"].unique())
+        self.control = random_control(self.encodings)
+        # From much structure to little.
+        self.regimes = list(self.gains.sort_values("structure", kind="stable")["level"].unique())
 
     def wide(self, regime: str | None = None) -> pd.DataFrame:
         """Improvements, a row per table and a column per encoding."""
@@ -87,13 +57,22 @@ def synthetic_study(
     groups: pd.DataFrame, dags: pd.DataFrame, recovery: pd.DataFrame, significance: float
 ) -> Study:
     """Sentences, tables and figures from the scores of both generators and the recovered edges."""
-    algorithm, linear = GeneratedTables.groups(groups), GeneratedTables.dags(dags)
+    algorithm = GeneratedTables(
+        groups, lambda k: next(name for name, most in REGIMES.items() if k <= most)
+    )
+    linear = GeneratedTables(dags, "linear DAG, density {:g}".format)
     recovery = _measured(recovery.assign(structure=recovery["dataset"].map(structure_of)))
     trend = trend_table(algorithm)
     return Study(
         "synthetic_study",
         "Synthetic study: does the gain grow with structure?",
-        tuple(_sentences(algorithm, trend.data, significance)),
+        write_sentences(
+            "synthetic_study",
+            encodings=algorithm.encodings,
+            means={regime: algorithm.wide(regime).mean() for regime in algorithm.regimes},
+            trends=trend.data.dropna(subset=["rho"]).to_dict("records"),
+            significance=significance,
+        ),
         (gains_table(algorithm, linear), trend, recovery_table(recovery)),
         {
             "synthetic_curves": plot.draw(draw_curves, algorithm),
@@ -114,10 +93,7 @@ def gains_table(*generators: GeneratedTables) -> Table:
         if len(gains := tables.gains.query("level == @regime and encoding == @encoding"))
     )
     labelled = data.set_axis(data["encoding"].map(encoding_label))
-    panels = [
-        Panel(show(rows, declared("synthetic"), "Encoding"), str(regime))
-        for regime, rows in labelled.groupby("level", sort=False)
-    ]
+    panels = panels_by(["level"], labelled, declared("synthetic"), "Encoding")
     return Table.of("synthetic", data, panels)
 
 
@@ -144,8 +120,6 @@ def _gain_row(
 
 def trend_table(tables: GeneratedTables) -> Table:
     """Whether gains, also beyond those of random encodings, change with the number of groups."""
-    from scipy.stats import spearmanr
-
     wide = tables.wide()
     columns = {encoding_label(name): wide[name] for name in tables.encodings}
     if tables.control:
@@ -186,34 +160,28 @@ def recovery_table(recovery: pd.DataFrame) -> Table:
     means = [key for column in columns for key in column.keys if key not in counts]
     grouped = recovery.groupby(["study", "structure", "graph"], sort=False)
     data = pd.concat([grouped[counts].sum(), grouped[means].mean()], axis=1).reset_index()
-    labelled = data.set_axis(data["graph"].map(_graph_label))
-    panels = [
-        Panel(
-            show(rows, columns, "Graph"),
-            f"{'k =' if study == 'groups' else 'linear DAG, density'} {structure:g}",
-        )
-        for (study, structure), rows in labelled.groupby(["study", "structure"], sort=False)
-    ]
+    labelled = data.set_axis(data["graph"].map(encoding_label))
+    headings = {"groups": "k = {:g}", "dags": "linear DAG, density {:g}"}
+    panels = panels_by(
+        ["study", "structure"],
+        labelled,
+        columns,
+        "Graph",
+        lambda study, structure: headings[study].format(structure),
+    )
     return Table.of("edge_recovery", data, panels)
-
-
-def _graph_label(graph: str) -> str:
-    return GRAPHS.get(graph, graph)
 
 
 def draw_curves(tables: GeneratedTables) -> Drawing:
     """RMSE over alpha, a panel per regime: as it is, and relative to alpha 0 of the same run."""
-    runs = scored_runs(tables.results.scores)
-    runs = runs.assign(structure=runs["dataset"].map(structure_of)).merge(
-        tables.gains[["dataset", "level"]].drop_duplicates(), on="dataset"
-    )
+    regime_of_dataset = tables.gains[["dataset", "level"]].drop_duplicates()
+    runs = tables.runs.assign(structure=tables.runs["dataset"].map(structure_of))
+    runs = runs.merge(regime_of_dataset, on="dataset")
     if runs.empty:
         raise NothingToDraw("No run of the study has finished.")
     alphas = sorted(float(alpha) for alpha in runs["alpha"].unique())
-    labels, regimes = (
-        {"rmse": "RMSE on test rows", "relative": "relative to alpha 0"},
-        tables.regimes,
-    )
+    labels = {"rmse": "RMSE on test rows", "relative": "relative to alpha 0"}
+    regimes = tables.regimes
     figure, panels = plot.panel_grid(3.1 * len(regimes), 5.2, list(labels), regimes, sharex=True)
     for (kind, regime), axes in panels.items():
         for place, encoding in enumerate(tables.encodings):
@@ -289,9 +257,8 @@ def draw_recovery(recovery: pd.DataFrame) -> Drawing:
         steps = range(len(structures))
         for place, graph in enumerate(rows["graph"].unique()):
             curve = rows[rows["graph"] == graph].groupby("structure")["average_precision"].mean()
-            plot.line(
-                axes, steps, curve.reindex(structures), place, _graph_label(graph), markersize=5
-            )
+            label = encoding_label(graph)
+            plot.line(axes, steps, curve.reindex(structures), place, label, markersize=5)
         chance = (rows["true_edges"] / rows["pairs"]).groupby(rows["structure"]).mean()
         axes.plot(steps, chance.reindex(structures), color=plot.SOFT, linewidth=0.9, marker="_",
                   label="share of true pairs")  # fmt: skip
@@ -301,19 +268,3 @@ def draw_recovery(recovery: pd.DataFrame) -> Drawing:
     figure.axes[0].set_ylabel("average precision")
     plot.legend_below(figure, columns=4)
     return Drawing(figure, recovery)
-
-
-def _sentences(tables: GeneratedTables, trends: pd.DataFrame, significance: float) -> list[str]:
-    """What the study says about its two questions."""
-    means = {regime: tables.wide(regime).mean() for regime in tables.regimes}
-    lines = []
-    for encoding in tables.encodings:
-        gains = [f"{percent_words(mean[encoding])} ({regime})" for regime, mean in means.items()]
-        lines.append(f"{encoding_label(encoding)}: mean improvement {', '.join(gains)}.")
-    for gain, rho, p in zip(trends["gain"], trends["rho"], trends["p_holm"], strict=True):
-        if np.isfinite(rho):
-            trend = f"the gain {'grows' if rho < 0 else 'falls'} with structure"
-            answer = trend if p < significance else "no trend beyond chance"
-            tested = f"rank correlation with k {number(rho)}, {p_words(p)} after Holm's correction"
-            lines.append(f"{gain}: {answer} ({tested}).")
-    return lines

@@ -63,17 +63,33 @@ def show(frame: pd.DataFrame, columns: Iterable[Column], corner: str = "") -> pd
 
 def spread(
     frame: pd.DataFrame,
-    rows: list[str],
     across: str,
     columns: Mapping[str, Iterable[Column]],
     corner: str,
+    label: Callable[[str], str] = str,
 ) -> pd.DataFrame:
-    """Cells of a long frame beside each other: for every value of `across`, columns of its own."""
+    """Rows of a long frame beside each other: for every value of `across`, columns of its own.
+
+    The index says which belong together; `label` is what people call its values.
+    """
+    rows = list(frame.index.unique())
     blocks = [
         show(frame[frame[across] == value].reindex(rows), its_columns, corner)
         for value, its_columns in columns.items()
     ]
-    return pd.concat(blocks, axis=1)
+    return pd.concat(blocks, axis=1).set_axis(list(map(label, rows)))
+
+
+def panels_by(
+    keys: list[str],
+    frame: pd.DataFrame,
+    columns: list[Column],
+    corner: str,
+    heading: Callable[..., str] = str,
+) -> list["Panel"]:
+    """A panel for every group of rows, in their order, under what is made of its keys."""
+    groups = frame.groupby(keys, sort=False)
+    return [Panel(show(rows, columns, corner), heading(*values)) for values, rows in groups]
 
 
 def under(group: str, columns: Iterable[Column]) -> list[Column]:
@@ -109,11 +125,6 @@ class Panel:
     def corner(self) -> str:
         """The heading of the row labels."""
         return str(self.texts.columns.names[-1] or "")
-
-    @property
-    def headings(self) -> list[str]:
-        """The headings of the columns, without their groups."""
-        return [str(heading) for heading in self.texts.columns.get_level_values(-1)]
 
     @property
     def groups(self) -> list[tuple[str, int]]:

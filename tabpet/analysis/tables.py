@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis import coverage, detail, gains, matrix, mixed, names, paper
+from tabpet.analysis import coverage, gains, matrix, mixed, paper
 from tabpet.analysis.captions import TABLES
-from tabpet.analysis.formats import narrow_interval, number, score, whole
-from tabpet.analysis.names import METRICS, TASKS
-from tabpet.analysis.results import Results
-from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
-from tabpet.names import Method, method_label
-from tabpet.stats import (
-    exclude_outliers,
-    holm,
-    improvement,
-    summarize,
-    wilcoxon,
-    win_rate,
-)
+from tabpet.analysis.formats import narrow_interval, number, score, whole, with_deviation
+from tabpet.analysis.results import METRICS, TASKS, TRANSFORMERS, Results, present
+from tabpet.analysis.table import Column, Panel, Table, declared, panels_by, spread, under
+from tabpet.names import EncodingName, Method, encoding_label, method_label, model_label
+from tabpet.registry import GRAPHS
+from tabpet.stats import exclude_outliers, holm, improvement, summarize, wilcoxon, win_rate
 
 ORACLE = "oracle"
+GRAPH_COLUMNS = [
+    "dataset", "abbreviation", "task", "model", "encoding", "base_test", "base_sd", "test",
+    "test_sd", "improvement", "oracle_test", "oracle_sd", "oracle_improvement", "seeds", "splits",
+    "graph_note",
+]  # fmt: skip
 
 
 def make_tables(results: Results) -> dict[str, Table]:
@@ -43,11 +41,10 @@ def write_tables(results: Results, folder: Path) -> dict[str, Table]:
 
 def main_table(results: Results) -> Table:
     """Test scores of all methods per dataset, with ranks and the best two marked."""
-    frames = {
-        task: _main_data(results, task) for task in TASKS if (results.methods["task"] == task).any()
-    }
-    if not frames:
+    tasks = present(TASKS, results.methods["task"])
+    if not tasks:
         return Table.empty("main", "no run has finished")
+    frames = {task: _main_data(results, task) for task in tasks}
     panels = [_main_panel(results, task, frame) for task, frame in frames.items()]
     data = pd.concat(frames.values(), ignore_index=True)
     return Table.of("main", data, panels, **results.words)
@@ -67,51 +64,99 @@ def _main_data(results: Results, task: str) -> pd.DataFrame:
 
 
 def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
+    ranks = results.ranks[task]
     columns = {str(method): _main_columns(str(method)) for method in results.method_table(task)}
-    texts = detail.spread_datasets(results, data, "method", columns)
+    texts = spread(results.by_dataset(data), "method", columns, "Dataset", results.short)
     # Marks are further texts of the same columns, made from ranks instead of scores.
-    placed = data.assign(test=data.groupby("dataset")["rank"].rank(method="dense"), oracle=0)
-    of_places = {
-        method: [replace(column, format=_mark) for column in its_columns]
+    places = data.groupby("dataset")["rank"].rank(method="dense")
+    marked = data.assign(test=places.map({1: "best", 2: "second"}), oracle="")
+    as_they_are = {
+        method: [replace(column, format=str) for column in its_columns]
         for method, its_columns in columns.items()
     }
-    marks = detail.spread_datasets(results, placed, "method", of_places)
-    rows = {row["method"]: row for _, row in data.drop_duplicates("method").iterrows()}
+    marks = spread(results.by_dataset(marked), "method", as_they_are, "Dataset", results.short)
+    # References are not ranked.
     footer = {
-        (column.group, column.heading): _rank_texts(rows[method])
+        (column.group, column.heading): [
+            number(ranks.mean[method]),
+            narrow_interval(*ranks.intervals.loc[method]),
+            whole(ranks.datasets[method]),
+        ]
         for method, (column, *_) in columns.items()
+        if ranks.datasets.get(method)
     }
     panel = Panel(texts, f"{TASKS[task]}, {METRICS[task]}", marks)
     return panel.with_footer(pd.DataFrame(footer, index=["mean rank", "interval", "n"]))
 
 
-def _main_columns(method: str) -> list[Column]:
-    parsed = Method.parse(method)
-    if parsed.model not in names.TRANSFORMERS:
-        return [Column(("test",), "", parsed.short_label, score)]
-    short = Method(parsed.model).short_label
-    if not parsed.variant:
-        return [Column(("test",), short, "base", score)]
-    return [Column(("test",), short, "+PET", score), Column((ORACLE,), short, ORACLE, score)]
+def _main_columns(name: str) -> list[Column]:
+    method = Method.parse(name)
+    if method.model not in TRANSFORMERS:
+        return [Column(("test",), "", method.short_label, score)]
+    model = Method(method.model).short_label
+    if not method.variant:
+        return [Column(("test",), model, "base", score)]
+    return [Column(("test",), model, "+PET", score), Column((ORACLE,), model, ORACLE, score)]
 
 
-def _mark(place: float) -> str:
-    return {1.0: "best", 2.0: "second"}.get(place, "")
+def detailed_models_table(results: Results) -> Table:
+    """All methods per dataset with standard deviations, improvements and oracle."""
+    if results.methods.empty:
+        return Table.empty("detailed_models", "no run has finished")
+    averages = results.averages[results.averages["encoding"] == results.settings.main_encoding]
+    gains = averages.assign(method=[str(Method(model, "pet")) for model in averages["model"]])[
+        ["dataset", "method", "improvement", "oracle_improvement", "oracle_sd"]
+    ]
+    data = results.methods.merge(gains, on=["dataset", "method"], how="left")
+    data.insert(1, "abbreviation", data["dataset"].map(results.short))
+    panels = []
+    for task in present(TASKS, data["task"]):
+        rows = results.by_dataset(data[data["task"] == task])
+        columns = {name: _detailed_columns(name) for name in map(str, results.method_table(task))}
+        texts = spread(rows, "method", columns, "Dataset", results.short)
+        panels.append(Panel(texts, f"{TASKS[task]} ({METRICS[task]})", beside=3))
+    return Table.of("detailed_models", data, panels, **results.words)
 
 
-def _rank_texts(row: pd.Series) -> list[str]:
-    """Mean rank, its interval, and on how many datasets they stand; nothing for a reference."""
-    if np.isnan(row["mean_rank"]):
-        return ["", "", ""]
-    interval = narrow_interval(row["mean_rank_low"], row["mean_rank_high"])
-    return [number(row["mean_rank"]), interval, whole(row["ranked_datasets"])]
+def _detailed_columns(name: str) -> list[Column]:
+    method = Method.parse(name)
+    if method.model not in TRANSFORMERS:
+        return [Column(("test", "sd"), "", method.label, with_deviation)]
+    group = model_label(method.model)
+    if not method.variant:
+        return [Column(("test", "sd"), group, "base", with_deviation)]
+    return under(group, declared("detailed_models"))
+
+
+def detailed_graphs_table(results: Results) -> Table:
+    """Baseline, Tab-PET and improvement of every graph estimator, per dataset and model."""
+    data = results.averages
+    data = data[[EncodingName.parse(name).control is None for name in data["encoding"]]]
+    if data.empty:
+        return Table.empty("detailed_graphs", "no transformer was trained with a graph's encoding")
+    data = data.assign(
+        abbreviation=data["dataset"].map(results.short),
+        graph_note=list(map(results.graph_note, data["dataset"], data["encoding"])),
+    )
+    panels = []
+    for model, task in product(results.models, TASKS):
+        rows = data[(data["model"] == model) & (data["task"] == task)]
+        columns = {
+            encoding: under(encoding_label(encoding), declared("detailed_graphs"))
+            for encoding in present(results.encodings_of(model), rows["encoding"])
+        }
+        if columns:
+            heading = f"{model_label(model)}, {TASKS[task].lower()} ({METRICS[task]})"
+            texts = spread(results.by_dataset(rows), "encoding", columns, "Dataset", results.short)
+            panels.append(Panel(texts, heading, beside=3))
+    return Table.of("detailed_graphs", data[GRAPH_COLUMNS], panels)
 
 
 def trees_table(results: Results) -> Table:
     """Transformers, without and with Tab-PET, against trees and plain references."""
-    present = list(results.methods["method"].unique())
-    transformers = [m for m in present if Method.parse(m).model in names.TRANSFORMERS]
-    opponents = [m for m in present if m not in transformers]
+    methods = list(results.methods["method"].unique())
+    transformers = [name for name in methods if Method.parse(name).model in TRANSFORMERS]
+    opponents = [name for name in methods if name not in transformers]
     if not transformers or not opponents:
         missing = "transformer" if not transformers else "tree learner or reference"
         return Table.empty("trees", f"no {missing} has finished")
@@ -123,14 +168,13 @@ def trees_table(results: Results) -> Table:
     # Two families of questions: how plain references do must not make trees look harder to beat.
     family = data["opponent"].map(lambda name: Method.parse(name).is_reference)
     data.insert(list(data).index("p") + 1, "p_holm", data.groupby(family)["p"].transform(holm))
-    labelled = data.set_axis(data["method"].map(method_label).tolist())
-    columns = declared("trees")
-    panels = [
-        Panel(
-            show(rows, columns, "Method"), f"{TASKS[str(task)]}, against {method_label(str(other))}"
-        )
-        for (other, task), rows in labelled.groupby(["opponent", "task"], sort=False)
-    ]
+    panels = panels_by(
+        ["opponent", "task"],
+        data.set_axis(data["method"].map(method_label)),
+        declared("trees"),
+        "Method",
+        lambda opponent, task: f"{TASKS[task]}, against {method_label(opponent)}",
+    )
     return Table.of("trees", data, panels)
 
 
@@ -166,41 +210,35 @@ def _head_to_head(task: str, ours: pd.Series, theirs: pd.Series) -> dict[str, fl
 
 def outliers_table(results: Results) -> Table:
     """Mean scores over the datasets that are left when outliers are excluded."""
-    if results.methods.empty:
+    tasks = present(TASKS, results.methods["task"])
+    if not tasks:
         return Table.empty("outliers", "no run has finished")
-    frames, notes = [], []
-    for task in TASKS:
+    frames, notes, columns = [], [], {}
+    for task in tasks:
         scores, oracle = results.method_table(task), results.method_table(task, ORACLE)
-        if scores.empty:
-            continue
         exclusion = exclude_outliers(task, results.ranked_table(task))
         kept, excluded = scores.loc[list(exclusion.kept)], scores.loc[list(exclusion.excluded)]
-        named = " ".join(map(results.short, exclusion.excluded)) or "none"
-        notes.append(f"{TASKS[task].lower()}: {named}")
+        oracle = oracle.reindex(index=kept.index, columns=kept.columns)
         means = {
+            "task": task,
             "datasets": kept.count(),
             "excluded": excluded.count(),
             "mean": kept.apply(pd.Series.mean),
-            "oracle_mean": oracle.reindex(index=kept.index, columns=kept.columns).apply(
-                pd.Series.mean
-            ),
+            "oracle_mean": oracle.apply(pd.Series.mean),
             "mean_of_all": scores.apply(pd.Series.mean),
+            "excluded_datasets": " ".join(exclusion.excluded),
+            "iqr_bound": exclusion.iqr_bound,
+            "median_bound": exclusion.median_bound,
         }
-        frame = pd.DataFrame(means).rename_axis("method").reset_index()
-        frame.insert(1, "task", task)
-        frame["excluded_datasets"] = " ".join(exclusion.excluded)
-        frame["iqr_bound"], frame["median_bound"] = exclusion.iqr_bound, exclusion.median_bound
-        frame = frame.astype({"median_bound": float})  # there is none in classification
-        frames.append(frame)
-    data = pd.concat(frames, ignore_index=True)
-    methods = list(data["method"].unique())
-    columns = {
-        task: under(f"{label}, {METRICS[task]}", declared("outliers"))
-        for task, label in TASKS.items()
-    }
-    shown = spread(data.set_index("method"), methods, "task", columns, "Method")
-    panel = Panel(shown.set_axis([method_label(method) for method in methods]))
-    return Table.of("outliers", data, [panel], excluded="; ".join(notes))
+        # There is no bound by the median in classification.
+        frames.append(pd.DataFrame(means).astype({"median_bound": float}))
+        named = " ".join(map(results.short, exclusion.excluded)) or "none"
+        notes.append(f"{TASKS[task].lower()}: {named}")
+    for task, label in TASKS.items():
+        columns[task] = under(f"{label}, {METRICS[task]}", declared("outliers"))
+    data = pd.concat(frames).rename_axis("method")
+    panel = Panel(spread(data, "task", columns, "Method", method_label))
+    return Table.of("outliers", data.reset_index(), [panel], excluded="; ".join(notes))
 
 
 def timing_table(results: Results) -> Table:
@@ -215,22 +253,15 @@ def timing_table(results: Results) -> Table:
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["minutes"] = data["seconds"] / 60
     data = data.merge(paper.graph_minutes(), on=["dataset", "method"], how="left")
-    minutes = {method: rows["minutes"] for method, rows in data.groupby("method")}
     columns = {
-        method: [Column(("minutes",), "", name, number)]
-        for method, name in names.GRAPHS.items()
-        if method in minutes
+        method: [Column(("minutes",), "", encoding_label(method), number)]
+        for method in present(GRAPHS.entries, data["method"])
     }
-    datasets = list(data["dataset"].unique())
-    texts = spread(data.set_index("dataset"), datasets, "method", columns, "Dataset")
-    panel = Panel(texts.set_axis([results.short(name) for name in datasets]))
+    panel = Panel(spread(data.set_index("dataset"), "method", columns, "Dataset", results.short))
+    minutes = data.groupby("method")["minutes"].agg(["mean", "median", "count"])
     footer = {
-        ("", names.GRAPHS[method]): [
-            number(minutes[method].mean()),
-            number(minutes[method].median()),
-            whole(minutes[method].count()),
-        ]
-        for method in columns
+        ("", encoding_label(method)): [number(mean), number(median), whole(datasets)]
+        for method, mean, median, datasets in minutes.loc[list(columns)].itertuples()
     }
     panel = panel.with_footer(pd.DataFrame(footer, index=["mean", "median", "n"]))
     return Table.of("timing", data, [panel])
@@ -247,8 +278,8 @@ MAKERS: dict[str, Callable[[Results], Table]] = {
     "learnable": gains.learnable_table,
     "trees": trees_table,
     "outliers": outliers_table,
-    "detailed_models": detail.detailed_models_table,
-    "detailed_graphs": detail.detailed_graphs_table,
+    "detailed_models": detailed_models_table,
+    "detailed_graphs": detailed_graphs_table,
     "timing": timing_table,
     "cost": coverage.cost_table,
     "paper": paper.paper_table,

@@ -15,8 +15,7 @@ from bench.verdict_level import (
     simulate,
 )
 from tabpet.analysis.headline import main_effects
-from tabpet.analysis.names import TRANSFORMERS
-from tabpet.analysis.results import Results
+from tabpet.analysis.results import TRANSFORMERS, Results
 from tabpet.runs import Run, runs_frame
 from tabpet.settings import AnalysisSettings
 from tabpet.stats import judge
