@@ -173,7 +173,7 @@ def reference_files(pattern):
     """A file for every reference and every seed that runs on a split."""
     files = expand(pattern, reference=settings.references, allow_missing=True)
     paired = settings.seeds_of_splits == "paired"
-    return files if paired else [path for one in files for path in seed_files(one)]
+    return files if paired else [path for file in files for path in seed_files(file)]
 
 
 def one_of(names):
