@@ -72,7 +72,7 @@ def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
 
 
 def small_tables(
-    settings: Settings, rows: Iterable[CatalogRow], learners: Iterable[tuple[str, str]]
+    settings: Settings, rows: Iterable[CatalogRow], pairs: Iterable[tuple[str, str]]
 ) -> list[str]:
     """The tables on which all seeds of each of these (model, encoding) take `bundle_minutes`.
 
@@ -80,9 +80,9 @@ def small_tables(
     """
     if settings.seeds_of_splits == "paired":
         return []
-    seeds, pairs = len(settings.seeds), list(learners)
+    seeds, listed = len(settings.seeds), list(pairs)
 
     def longest(row: CatalogRow) -> float:
-        return max((cell_seconds(settings, row, *pair) for pair in pairs), default=0.0)
+        return max((cell_seconds(settings, row, *pair) for pair in listed), default=0.0)
 
     return [row.name for row in rows if seeds * longest(row) <= 60 * settings.bundle_minutes]
