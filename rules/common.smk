@@ -155,15 +155,6 @@ def rows_of(names):
     return [catalog[name] for name in names]
 
 
-def transformer_cells():
-    """Every transformer with each of its encodings."""
-    return [
-        (model, encoding)
-        for model in settings.models
-        for encoding in settings.encodings_of(model)
-    ]
-
-
 def seed_files(pattern):
     """A file for every seed."""
     return expand(pattern, seed=settings.seeds, allow_missing=True)
@@ -173,7 +164,7 @@ def reference_files(pattern):
     """A file for every reference and every seed that runs on a split."""
     files = expand(pattern, reference=settings.references, allow_missing=True)
     paired = settings.seeds_of_splits == "paired"
-    return files if paired else [path for one in files for path in seed_files(one)]
+    return files if paired else [path for file in files for path in seed_files(file)]
 
 
 def one_of(names):
@@ -251,26 +242,18 @@ def this_attempt(wildcards, attempt):
 
 def collected_settings(names, run=settings):
     """What decides which runs are collected, and as what, for some datasets."""
-    kept = {
-        "splits",
-        "prepare",
-        "nodes",
-        "graphs",
-        "graph_methods",
-        "encoding",
-        "controls",
-        "model_encodings",
-        "seeds",
-        "seeds_of_splits",
-        "models",
-        "alphas",
-        "model_settings",
-        "training",
-        "learners",
-        "references",
-        "trees",
+    # Where tables come from, time and memory of a job, and what is made of scores have no say.
+    aside = {
+        "catalogs",
+        "exclude",
+        "fetch",
+        "graph_seconds",
+        "bundle_minutes",
+        "limits",
     }
-    return {**run.model_dump(mode="json", include=kept), "datasets": names}
+    beside = {"datasets", "analysis", "studies"}
+    kept = run.model_dump(mode="json", exclude=aside | beside)
+    return {**kept, "datasets": names}
 
 
 def say_how_it_ended():
@@ -278,8 +261,7 @@ def say_how_it_ended():
     from tabpet.ending import describe_end  # heavy, and needed once
 
     files = [str(path) for path in workflow.overwrite_configfiles or []]
-    rows = [catalog[name] for name in datasets]
-    if text := describe_end(settings, rows, config=files):
+    if text := describe_end(settings, rows_of(datasets), config=files):
         print(f"\n{text}\n", file=sys.stderr)
 
 

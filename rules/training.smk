@@ -1,7 +1,7 @@
 # From a split and an encoding to trained transformers: all alphas of the seeds in one job.
 RUN = "results/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}"
 TRAINING_LOG = "results/logs/train_transformer/{dataset}-split{split}-{model}-{encoding}-seed{seed}.log"
-TRAINED_TOGETHER = small_tables(settings, rows_of(datasets), transformer_cells())
+TRAINED_TOGETHER = small_tables(settings, rows_of(datasets), settings.treatments)
 
 
 rule train_transformer:

@@ -98,9 +98,9 @@ class Bundle:
     @cached_property
     def _files(self) -> dict[Cell, tuple[Path, ...]]:
         """The files that the job makes for each of its cells."""
-        outputs = (one for _, one in self.snakemake.output.items())
-        groups = [[one] if isinstance(one, str) else list(one) for one in outputs]
-        cells = zip(*groups, strict=True)
+        by_name = (files for _, files in self.snakemake.output.items())
+        lists = [[files] if isinstance(files, str) else list(files) for files in by_name]
+        cells = zip(*lists, strict=True)
         return {Cell.parse(paths[0]): tuple(map(Path, paths)) for paths in cells}
 
     def _do(self, cell: Cell, log: str, work: Work, attempt: Attempt) -> None:

@@ -199,21 +199,21 @@ def _print_headline(headline: dict[str, Any], results: Path) -> None:
 def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:
     """A line per estimator: how its graphs look on average, and how long they took."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("graph", "cells", "not ok", "density", "entropy", "Fiedler", "k", "seconds"):
+    for name in ("graph", "graphs", "not ok", "density", "entropy", "Fiedler", "k", "seconds"):
         table.add_column(name, justify="left" if name == "graph" else "right")
-    for method, cells in graphs.groupby("method", sort=False):
+    for method, some in graphs.groupby("method", sort=False):
         table.add_row(
             str(method),
-            str(len(cells)),
-            str(int((cells["status"] != "ok").sum())),
-            *(f"{cells[name].mean():.2f}" for name in ("density", "entropy", "fiedler")),
-            f"{cells['k'].min()}-{cells['k'].max()}",
-            f"{cells['seconds'].sum():.1f}",
+            str(len(some)),
+            str(int((some["status"] != "ok").sum())),
+            *(f"{some[name].mean():.2f}" for name in ("density", "entropy", "fiedler")),
+            f"{some['k'].min()}-{some['k'].max()}",
+            f"{some['seconds'].sum():.1f}",
         )
     console.print()
     console.print(table)
     console.print(
-        f"\n{len(graphs)} graphs with encodings (means over cells, seconds in all). Details: "
+        f"\n{len(graphs)} graphs with encodings (means over graphs, seconds in all). Details: "
         f"{results / 'tables' / 'graphs.csv'}, pictures: {results / 'figures' / 'graphs'}"
     )
 
@@ -238,7 +238,9 @@ def count(number: int, noun: str) -> str:
 
 def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    lines = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    lines = [
+        [f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows
+    ]
     for position, name in enumerate(columns):
         numeric = all(line[position].replace(",", "").isdigit() for line in lines)
         table.add_column(name, justify="right" if numeric else "left")

@@ -30,24 +30,8 @@ _SCORING = 1.15  # validation rows after every epoch, test rows at the end
 _PRODUCTS_PER_NUMBER = 0.4
 _LEVELS = 3  # nodes of a categorical feature beyond its first
 _SEARCH_ROUNDS = 500  # of a trial, where early stopping ends it before
-_ROUND_SECONDS, _VALUE_SECONDS = (
-    1e-3,
-    2e-8,
-)  # of a boosting round: at least, and per value of a table
-
-
-def _notears_seconds(nodes: float, rows: float) -> float:
-    """As measured for NOTEARS; the default of all that `GRAPH_SECONDS` does not name."""
-    return 2 + 35 * (nodes / 60) ** 2.75
-
-
-def _lingam_seconds(nodes: float, rows: float) -> float:
-    """As measured for LiNGAM."""
-    return 2 + 0.5 * (nodes / 60) ** 2.4 * rows / 2000
-
-
-# By nodes and rows, for the slow graphs whose time does not grow as that of NOTEARS.
-GRAPH_SECONDS = {"lingam": _lingam_seconds}
+_ROUND_SECONDS = 1e-3  # of a boosting round, at least
+_VALUE_SECONDS = 2e-8  # of a boosting round, per value of a table
 
 
 def cell_seconds(
@@ -77,19 +61,18 @@ def cell_seconds(
 
 
 def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
-    """The seconds of a graph with a job of its own, at most its time limit (docs/performance.md has
-    the points)."""
-    if GRAPHS.find(graph).cost == "instant":
+    """The seconds of a graph with a job of its own, at most its time limit."""
+    estimator = GRAPHS.find(graph)
+    if estimator.cost == "instant":
         return 2.0
     features = row.n_features or UNKNOWN_FEATURES
     nodes = features + _LEVELS * (row.n_categorical or 0)
     rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
-    estimate = GRAPH_SECONDS.get(graph, _notears_seconds)
-    return min(estimate(nodes, rows), settings.graph_seconds)
+    return min(estimator.seconds(nodes, rows), settings.graph_seconds)
 
 
 def small_tables(
-    settings: Settings, rows: Iterable[CatalogRow], learners: Iterable[tuple[str, str]]
+    settings: Settings, rows: Iterable[CatalogRow], pairs: Iterable[tuple[str, str]]
 ) -> list[str]:
     """The tables on which all seeds of each of these (model, encoding) take `bundle_minutes`.
 
@@ -97,9 +80,9 @@ def small_tables(
     """
     if settings.seeds_of_splits == "paired":
         return []
-    seeds, pairs = len(settings.seeds), list(learners)
+    seeds, listed = len(settings.seeds), list(pairs)
 
     def longest(row: CatalogRow) -> float:
-        return max((cell_seconds(settings, row, *pair) for pair in pairs), default=0.0)
+        return max((cell_seconds(settings, row, *pair) for pair in listed), default=0.0)
 
     return [row.name for row in rows if seeds * longest(row) <= 60 * settings.bundle_minutes]

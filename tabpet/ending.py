@@ -43,14 +43,15 @@ def describe_end(
     lines = []
     if failed:
         lines.append(f"{len(failed)} job{'' if len(failed) == 1 else 's'} failed:")
-        for one in failed[:_SHOWN]:
-            waiting = f" ({one.cells} cells wait for it)" if one.cells > 1 else ""
-            lines.append(f"  {one.stage.log.stem}, {one.stage.rule}{waiting}: {one.reason}")
-            lines.append(f"    log: {one.stage.log}")
+        for failure in failed[:_SHOWN]:
+            stage, cells = failure.stage, failure.cells
+            waiting = f" ({cells} cells wait for it)" if cells > 1 else ""
+            lines.append(f"  {stage.log.stem}, {stage.rule}{waiting}: {failure.reason}")
+            lines.append(f"    log: {stage.log}")
         lines += _more(failed)
     ended = [
-        f"{counts[outcome]} {one if counts[outcome] == 1 else several}"
-        for outcome, (one, several) in _WORDS.items()
+        f"{counts[outcome]} {singular if counts[outcome] == 1 else plural}"
+        for outcome, (singular, plural) in _WORDS.items()
         if counts[outcome]
     ]
     if ended:

@@ -49,6 +49,11 @@ class Estimate:
     warnings: list[str] = field(default_factory=list)
 
 
+def _slow_seconds(nodes: float, rows: float) -> float:
+    """As measured for NOTEARS (docs/performance.md)."""
+    return 2 + 35 * (nodes / 60) ** 2.75
+
+
 @dataclass(frozen=True, kw_only=True)
 class Estimator(Entry):
     """A graph estimator. An instant one never sees a time limit."""
@@ -58,6 +63,8 @@ class Estimator(Entry):
     from_catalog: Mapping[str, str] = field(default_factory=dict)  # setting -> column that has it
     directed: bool
     growth: str  # of its time, with n rows and d nodes
+    # By nodes and rows, about how long a budgeted one takes: for plans, never for a result.
+    seconds: Callable[[float, float], float] = _slow_seconds
     from_card: bool = False  # read from the table's card, and not estimated from its values
 
 

@@ -175,8 +175,7 @@ def largest_memory(settings: Settings, rows: Sequence[CatalogRow]) -> tuple[int,
     needs = (
         (training_megabytes(settings, row, model, encoding), row.name, model)
         for row in rows
-        for model in settings.models
-        for encoding in settings.encodings_of(model)
+        for model, encoding in settings.treatments
     )
     return max(needs, default=(0, "", ""))
 
@@ -191,8 +190,7 @@ def disk_bytes(settings: Settings, rows: Sequence[CatalogRow]) -> float:
     predicted = 0.0
     if settings.training.keep_predictions:
         share = sum(settings.prepare.fractions[1:]) * _PREDICTED_BYTES * (1 + len(settings.alphas))
-        seeds = len(settings.split_seeds)
-        each = sum(len(settings.encodings_of(model)) for model in settings.models) * seeds
+        each = len(settings.treatments) * len(settings.split_seeds)
         predicted = each * share * sum(row.n_rows or UNKNOWN_ROWS for row in rows)
     return cells + copies * tables + predicted
 

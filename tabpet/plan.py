@@ -163,13 +163,11 @@ def planned_cells(
     settings: Settings, datasets: Iterable[str], study: str | None = None
 ) -> Iterator[Cell]:
     """Every cell of some datasets, in the order of the tables."""
-    learners: list[tuple[str, str]] = [
-        (model, encoding) for model in settings.models for encoding in settings.encodings_of(model)
-    ]
-    learners += [(learner, TUNED) for learner in settings.learners]
-    learners += [(reference, DEFAULT) for reference in settings.references]
+    pairs = settings.treatments
+    pairs += [(learner, TUNED) for learner in settings.learners]
+    pairs += [(reference, DEFAULT) for reference in settings.references]
     for dataset in datasets:
-        for model, encoding in learners:
+        for model, encoding in pairs:
             for split, seed in settings.split_seeds:
                 yield Cell(dataset, split, model, encoding, seed, study)
 

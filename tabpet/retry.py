@@ -99,8 +99,8 @@ def find_repeats(
     # A row of a missing alpha beside others: the file is there and is not of these settings.
     outcomes = outcomes.mask((outcomes == "missing") & scores["alpha"].notna(), "outdated")
     scores = scores.assign(outcome=outcomes)
-    asked = scores[scores["outcome"].isin(statuses)].drop_duplicates(JOB)
-    for line in asked.to_dict("records"):
+    chosen = scores[scores["outcome"].isin(statuses)].drop_duplicates(JOB)
+    for line in chosen.to_dict("records"):
         cell = Cell(**{str(name): line[name] for name in JOB})
         if models is None or cell.model in models:
             reason = "" if line["reason"] is pd.NA else str(line["reason"])

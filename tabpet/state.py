@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tabpet.catalog import CatalogRow
@@ -42,35 +42,30 @@ _SUMMARIES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """A job whose result is missing, and how its log ends."""
+    """A job that has run and left no result, and how its log ends."""
 
     stage: Stage
     reason: str
-    logged: bool  # whether it has run at all
     cells: int = 0  # that wait for it
 
 
-def find_failure(cell: Cell, folder: Path = Path()) -> Failure | None:
-    """The first job on the way to a cell that has no result; None when all have."""
-    for stage in cell.stages:
-        if not (folder / stage.output).is_file():
-            log = folder / stage.log
-            return Failure(stage, describe_log(log), log.is_file() and not is_done(log))
-    return None
+def unfinished_log(log: Path) -> str | None:
+    """The log of a job that has begun and not come to its end.
+
+    None for one that has not run, and for one whose result has been taken back since.
+    """
+    if not log.is_file():
+        return None
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return None if text.rstrip().endswith(" INFO done") else text
 
 
-def is_done(log: Path) -> bool:
-    """Whether a job came to its end, so that its result has been taken back since."""
-    return log.read_text(encoding="utf-8", errors="replace").rstrip().endswith(" INFO done")
-
-
-def describe_log(log: Path) -> str:
-    """How a job without a result ended, from its log."""
-    if not log.is_file() or is_done(log):
-        return "has not run"
-    if error := last_error(log.read_text(encoding="utf-8", errors="replace")):
-        return error
-    return "was stopped before its end, or is still running"
+def describe_log(log: Path) -> str | None:
+    """How a job without a result ended, from its log; None if it has not run."""
+    text = unfinished_log(log)
+    if text is None:
+        return None
+    return last_error(text) or "was stopped before its end, or is still running"
 
 
 def last_error(text: str) -> str | None:
@@ -92,43 +87,44 @@ def last_error(text: str) -> str | None:
 
 def why_missing(cell: Cell, folder: Path = Path()) -> str:
     """Why a planned cell has no run file."""
-    failure = find_failure(cell, folder)
-    if failure is None:
+    stage = _missing_stage(cell, folder)
+    if stage is None:
         return "its file was written in this moment"
-    if not failure.logged:
-        return f"{failure.stage.rule} has not run"
-    return f"{failure.stage.rule}: {failure.reason} (log: {failure.stage.log})"
+    reason = describe_log(folder / stage.log)
+    if reason is None:
+        return f"{stage.rule} has not run"
+    return f"{stage.rule}: {reason} (log: {stage.log})"
+
+
+def _missing_stage(cell: Cell, folder: Path) -> Stage | None:
+    """The first job on the way to a cell that has no result; None for a cell that has one."""
+    if (folder / cell.run).is_file():
+        return None
+    return next((stage for stage in cell.stages if not (folder / stage.output).is_file()), None)
 
 
 def failures(settings: Settings, datasets: Iterable[str], folder: Path = Path()) -> list[Failure]:
     """Every job that has run and left no result, once, with how many cells wait for it."""
-    found: dict[Stage, Failure] = {}
-    waiting: Counter[Stage] = Counter()
     names = list(datasets)
-    for cell in planned_cells(settings, names):
-        failure = None if (folder / cell.run).is_file() else find_failure(cell, folder)
-        if failure is not None and failure.logged:
-            found.setdefault(failure.stage, failure)
-            waiting[failure.stage] += 1
-    for stage in [*_input_stages(settings, names), *_summary_stages(names)]:
-        if (
-            stage in found
-            or (folder / stage.output).is_file()
-            or not (folder / stage.log).is_file()
-        ):
-            continue
-        reason = last_error((folder / stage.log).read_text(encoding="utf-8", errors="replace"))
-        if reason is not None:
-            found[stage] = Failure(stage, reason, True)
-    return [replace(one, cells=waiting[stage]) for stage, one in found.items()]
+    waiting = Counter(_missing_stage(cell, folder) for cell in planned_cells(settings, names))
+    failed = [
+        Failure(stage, reason, cells)
+        for stage, cells in waiting.items()
+        if stage is not None and (reason := describe_log(folder / stage.log))
+    ]
+    inputs = (stage for name in names for stage in input_stages(settings, name))
+    for stage in dict.fromkeys([*inputs, *_summary_stages(names)]):
+        if stage not in waiting and not (folder / stage.output).is_file():
+            reason = last_error(unfinished_log(folder / stage.log) or "")
+            failed += [Failure(stage, reason)] if reason else []
+    return failed
 
 
-def _input_stages(settings: Settings, datasets: Iterable[str]) -> Iterator[Stage]:
-    """Jobs before training, also of a run that trains nothing."""
-    for dataset in datasets:
-        for split in settings.splits:
-            for encoding in [*settings.graphs, DEFAULT]:
-                yield from Cell(dataset, split, "", encoding, 0).stages[:-1]
+def input_stages(settings: Settings, dataset: str) -> Iterator[Stage]:
+    """Jobs of a dataset before training, also in a run that trains nothing."""
+    for split in settings.splits:
+        for encoding in [*settings.graphs, DEFAULT]:
+            yield from Cell(dataset, split, "", encoding, 0).stages[:-1]
 
 
 def _summary_stages(datasets: Iterable[str]) -> Iterator[Stage]:
@@ -219,9 +215,9 @@ def ended_badly(
 
     listed = list(cells)
     with ThreadPoolExecutor(8) as pool:
-        for cell, found in zip(listed, pool.map(look, listed), strict=True):
-            if found:
-                yield cell, *found
+        for cell, ended in zip(listed, pool.map(look, listed), strict=True):
+            if ended is not None:
+                yield cell, *ended
 
 
 def graph_statuses(

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -21,19 +21,19 @@ from tabpet.options import DEFAULT_CONFIG, ConfigFiles
 from tabpet.plan import Cell, Stage, planned_cells
 from tabpet.registry import DEFAULT, TUNED
 from tabpet.settings import Settings
-from tabpet.state import ended_badly, is_done, last_error
+from tabpet.state import ended_badly, input_stages, last_error, unfinished_log
 
 console = Console(highlight=False)
-STAGES = ("data", "graphs", "transformers", "trees", "references")
+COLUMNS = ("data", "graphs", "transformers", "trees", "references")
 _SILENT_MINUTES = 15  # after which a job that says nothing may be gone
 _SHOWN = 15
 
 
 @dataclass
-class Status:
-    """Counts by dataset and stage, and what is worth a line of its own."""
+class Overview:
+    """Counts by dataset and column, and what is worth a line of its own."""
 
-    total: dict[str, Counter[str]] = field(default_factory=dict)  # dataset -> stage -> results
+    total: dict[str, Counter[str]] = field(default_factory=dict)  # dataset -> column -> results
     done: dict[str, Counter[str]] = field(default_factory=dict)
     running: list[Stage] = field(default_factory=list)
     silent: list[Stage] = field(default_factory=list)
@@ -64,92 +64,84 @@ def status(
             time.sleep(seconds)
 
 
-def read_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path = Path()) -> Status:
+def read_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path = Path()) -> Overview:
     """Look at every file and log of a run once."""
     names = [row.name for row in rows]
-    found = Status({name: Counter() for name in names}, {name: Counter() for name in names})
-    seen: set[Stage] = set()
-    for dataset, kind, stage in _input_stages(settings, names):
-        if stage not in seen:
-            seen.add(stage)
-            _count(found, dataset, kind, stage, folder)
+    overview = Overview({name: Counter() for name in names}, {name: Counter() for name in names})
+    for name in names:
+        for stage in dict.fromkeys(input_stages(settings, name)):
+            column = "data" if "data" in stage.output.parts else "graphs"
+            _count(overview, name, column, stage, folder)
     finished: list[Cell] = []
     for cell in planned_cells(settings, names):
-        there = _count(found, cell.dataset, _kind(cell), cell.stages[-1], folder)
-        (finished if there else found.unfinished).append(cell)
-    found.ended_badly = list(ended_badly(settings, rows, finished, folder))
-    for cell, ended, _ in found.ended_badly:
+        there = _count(overview, cell.dataset, _column(cell), cell.stages[-1], folder)
+        (finished if there else overview.unfinished).append(cell)
+    overview.ended_badly = list(ended_badly(settings, rows, finished, folder))
+    for cell, ended, _ in overview.ended_badly:
         if ended == "outdated":
-            found.done[cell.dataset][_kind(cell)] -= 1
-            found.unfinished.append(cell)
-    return found
+            overview.done[cell.dataset][_column(cell)] -= 1
+            overview.unfinished.append(cell)
+    return overview
 
 
-def _kind(cell: Cell) -> str:
+def _column(cell: Cell) -> str:
     return {TUNED: "trees", DEFAULT: "references"}.get(cell.encoding, "transformers")
 
 
-def _input_stages(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str, Stage]]:
-    """What must be there before anything is trained, by dataset and kind."""
-    for dataset in names:
-        for split in settings.splits:
-            for encoding in [DEFAULT, *settings.graphs]:
-                for stage in Cell(dataset, split, "", encoding, 0).stages[:-1]:
-                    kind = "data" if "data" in stage.output.parts else "graphs"
-                    yield dataset, kind, stage
-
-
-def _count(found: Status, dataset: str, kind: str, stage: Stage, folder: Path) -> bool:
+def _count(overview: Overview, dataset: str, column: str, stage: Stage, folder: Path) -> bool:
     """Count one result, and note what its job is doing if it is not there."""
-    found.total[dataset][kind] += 1
+    overview.total[dataset][column] += 1
     if (folder / stage.output).is_file():
-        found.done[dataset][kind] += 1
+        overview.done[dataset][column] += 1
         return True
     log = folder / stage.log
-    if not log.is_file() or is_done(log):
-        return False  # has not run, or was taken back
-    if reason := last_error(log.read_text(encoding="utf-8", errors="replace")):
-        found.failed.append((stage, reason))
+    text = unfinished_log(log)
+    if text is None:
+        return False
+    if reason := last_error(text):
+        overview.failed.append((stage, reason))
     elif time.time() - log.stat().st_mtime > 60 * _SILENT_MINUTES:
-        found.silent.append(stage)
+        overview.silent.append(stage)
     else:
-        found.running.append(stage)
+        overview.running.append(stage)
     return False
 
 
 def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) -> RenderableType:
     """The state of a run as a page of text."""
-    found = read_status(settings, rows, folder)
-    parts: list[RenderableType] = [_counts_table(found), Text()]
-    done = sum(counter.total() for counter in found.done.values())
-    total = sum(counter.total() for counter in found.total.values())
-    waiting = total - done - len(found.running) - len(found.silent) - len(found.failed)
-    parts.append(
+    overview = read_status(settings, rows, folder)
+    blocks: list[RenderableType] = [_counts_table(overview), Text()]
+    done = sum(counter.total() for counter in overview.done.values())
+    total = sum(counter.total() for counter in overview.total.values())
+    waiting = total - done - len(overview.running) - len(overview.silent) - len(overview.failed)
+    blocks.append(
         Text(
-            f"{done:,} of {total:,} results are there, {len(found.running):,} running, "
-            f"{len(found.failed):,} failed, {waiting:,} to do."
+            f"{done:,} of {total:,} results are there, {len(overview.running):,} running, "
+            f"{len(overview.failed):,} failed, {waiting:,} to do."
         )
     )
-    if left := _time_left(settings, rows, found, folder):
-        parts.append(Text(left))
-    if found.silent:
-        logs = ", ".join(str(stage.log) for stage in found.silent[:3])
-        parts.append(
+    if left := _time_left(settings, rows, overview, folder):
+        blocks.append(Text(left))
+    if overview.silent:
+        logs = ", ".join(str(stage.log) for stage in overview.silent[:3])
+        blocks.append(
             Text(
-                f"{len(found.silent)} began and have said nothing for {_SILENT_MINUTES} min: they "
-                f"work on something long or were killed ({logs})."
+                f"{len(overview.silent)} began and have said nothing for {_SILENT_MINUTES} min: "
+                f"they work on something long or were killed ({logs})."
             )
         )
-    if found.failed:
-        parts += [Text(), _failed_table(found)]
-    if found.ended_badly:
-        parts += [Text(), _bad_table(found)]
-    return Group(*parts)
+    if overview.failed:
+        blocks += [Text(), _failed_table(overview)]
+    if overview.ended_badly:
+        blocks += [Text(), _bad_table(overview)]
+    return Group(*blocks)
 
 
-def _time_left(settings: Settings, rows: Sequence[CatalogRow], found: Status, folder: Path) -> str:
+def _time_left(
+    settings: Settings, rows: Sequence[CatalogRow], overview: Overview, folder: Path
+) -> str:
     """How long unfinished cells take, by what finished ones took."""
-    if not found.unfinished:
+    if not overview.unfinished:
         return ""
     catalog = {row.name: row for row in rows}
     speeds = {device: measured_speeds(settings, rows, device, folder) for device in ("cpu", "gpu")}
@@ -158,9 +150,9 @@ def _time_left(settings: Settings, rows: Sequence[CatalogRow], found: Status, fo
     measured = speeds[device]
     seconds = sum(
         expected_seconds(settings, catalog[cell.dataset], cell, device, measured)
-        for cell in found.unfinished
+        for cell in overview.unfinished
     )
-    slots = max(1, len(found.running))
+    slots = max(1, len(overview.running))
     known = "by what finished cells took" if measured else "by estimate"
     return (
         f"About {show_hours(seconds / 3600)} of work are left for the cells, "
@@ -168,42 +160,43 @@ def _time_left(settings: Settings, rows: Sequence[CatalogRow], found: Status, fo
     )
 
 
-def _counts_table(found: Status) -> Table:
+def _counts_table(overview: Overview) -> Table:
     """A line per dataset, done of all, and a line of totals."""
-    shown = [kind for kind in STAGES if any(counts[kind] for counts in found.total.values())]
+    totals = overview.total.values()
+    shown = [column for column in COLUMNS if any(counts[column] for counts in totals)]
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset")
-    for kind in shown:
-        table.add_column(kind, justify="right")
+    for column in shown:
+        table.add_column(column, justify="right")
 
     def line(done: Counter[str], total: Counter[str]) -> list[str]:
-        cells = ((done[kind], total[kind]) for kind in shown)
-        return [f"{one:,}" if one == all_ else f"[bold]{one:,}[/]/{all_:,}" for one, all_ in cells]
+        counts = ((done[column], total[column]) for column in shown)
+        return [f"{n:,}" if n == all_ else f"[bold]{n:,}[/]/{all_:,}" for n, all_ in counts]
 
-    for name, total in found.total.items():
-        table.add_row(escape(name), *line(found.done[name], total))
-    if len(found.total) > 1:
-        sums = [sum(counts.values(), Counter()) for counts in (found.done, found.total)]
+    for name, total in overview.total.items():
+        table.add_row(escape(name), *line(overview.done[name], total))
+    if len(overview.total) > 1:
+        sums = [sum(counts.values(), Counter()) for counts in (overview.done, overview.total)]
         table.add_section()
         table.add_row("all", *line(*sums))
     return table
 
 
-def _failed_table(found: Status) -> Table:
+def _failed_table(overview: Overview) -> Table:
     """Jobs that failed, with the end of their log and where it is."""
     table = _list_table("failed", "why", "log")
-    for stage, reason in found.failed[:_SHOWN]:
+    for stage, reason in overview.failed[:_SHOWN]:
         table.add_row(stage.rule, escape(reason), str(stage.log))
-    if len(found.failed) > _SHOWN:
-        table.add_row(f"and {len(found.failed) - _SHOWN} more")
+    if len(overview.failed) > _SHOWN:
+        table.add_row(f"and {len(overview.failed) - _SHOWN} more")
     return table
 
 
-def _bad_table(found: Status) -> Table:
+def _bad_table(overview: Overview) -> Table:
     """Cells that did not end well, or are of other settings; `tabpet retry` repeats them."""
     table = _list_table("ended as", "cells", "for example")
-    for ended, cells in Counter(ended for _, ended, _ in found.ended_badly).items():
-        cell, _, reason = next(one for one in found.ended_badly if one[1] == ended)
+    for ended, cells in Counter(ended for _, ended, _ in overview.ended_badly).items():
+        cell, _, reason = next(bad for bad in overview.ended_badly if bad[1] == ended)
         table.add_row(ended, str(cells), escape(f"{cell.run.with_suffix('')}: {reason}"))
     return table
 

@@ -60,10 +60,10 @@ def study_run(settings: Settings, study: str, catalog: Mapping[str, CatalogRow])
 
 def structure_of(dataset: str) -> float:
     """The number of groups, or the density, that a generated table was made with."""
-    found = _STRUCTURE.search(dataset)
-    if found is None:
+    match = _STRUCTURE.search(dataset)
+    if match is None:
         raise TabpetError(f"{dataset} is not a table that a study generates.")
-    return float(found["value"])
+    return float(match["value"])
 
 
 def _groups_row(study: GroupsStudySettings, k: int, seed: int) -> CatalogRow:

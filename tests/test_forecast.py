@@ -1,5 +1,6 @@
 """What `tabpet plan` says: counts that are Snakemake's, and times that follow the settings."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tabpet.cli import app
 from tabpet.costs import cell_seconds, graph_seconds, small_tables
 from tabpet.forecast import disk_bytes, load_run, measured_speeds, plan_stages, show_hours
 from tabpet.plan import Cell
+from tabpet.registry import GRAPHS
 from tabpet.runs import Run, write_runs
 from tabpet.settings import Settings
 from tests.workflow.conftest import ROOT
@@ -107,6 +109,14 @@ def test_estimates_follow_the_settings_and_never_exceed_a_limit():
     limited = settings(graph_seconds=5)
     assert graph_seconds(limited, wide, "notears") == 5
     assert graph_seconds(settings(), VEHICLE, "lingam") < graph_seconds(settings(), wide, "notears")
+
+
+def test_an_estimator_says_itself_how_long_it_takes(monkeypatch):
+    estimator = dataclasses.replace(GRAPHS.own["pc"], key="mine", seconds=lambda d, n: d + n / 1000)
+    monkeypatch.setitem(GRAPHS.entries, "mine", estimator)
+    large = VEHICLE.model_copy(update={"n_rows": 5000, "n_categorical": 2})
+    # A node per feature, and three more per categorical one; 60 % of the rows.
+    assert graph_seconds(settings(), large, "mine") == pytest.approx(18 + 3 * 2 + 3.0)
 
 
 def test_seeds_of_small_tables_share_a_job_and_those_of_large_ones_do_not():

@@ -20,9 +20,9 @@ from tabpet.workflow import run_job
 
 with run_job(snakemake) as log:
     planned = [Path(path) for path in snakemake.params.runs]
-    found = sum(path.is_file() for path in planned)
-    log.info("%d of %d run files exist", found, len(planned))
-    if not found:
+    finished = sum(path.is_file() for path in planned)
+    log.info("%d of %d run files exist", finished, len(planned))
+    if not finished:
         raise TabpetError(
             "No run has finished yet, so there is nothing to show. Start them with "
             "`snakemake --keep-going`."

@@ -24,9 +24,9 @@ with run_job(snakemake) as log:
     rows = []
     for place in map(Path, snakemake.input.graphs):
         about = read_json(place.with_suffix(".json"))
-        found = edge_recovery(read_graph(place), read_graph(place.with_stem("true")))
+        recovered = edge_recovery(read_graph(place), read_graph(place.with_stem("true")))
         names = {"dataset": about["dataset"], "split": about["split"], "graph": about["method"]}
-        rows.append({**names, "status": about["status"], **asdict(found)})
+        rows.append({**names, "status": about["status"], **asdict(recovered)})
     numbers = dict.fromkeys(["average_precision", "auc", "shd"], "float64")  # or none in all rows
     recovery = pd.DataFrame(rows).astype(numbers).assign(study=snakemake.wildcards.study)
     log.info("%d graphs", len(recovery))

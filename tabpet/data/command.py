@@ -93,7 +93,9 @@ def check(
         except TabpetError as error:
             problems.append(str(error))
     for card in cards:
-        same = [one.dataset for one in cards if one.sha256 == card.sha256 and one is not card]
+        same = [
+            other.dataset for other in cards if other.sha256 == card.sha256 and other is not card
+        ]
         copies = [f"the same table as {', '.join(same)}"] if same else []
         for warning in (*card.warnings, *copies):
             console.print(f"{card.dataset}: {warning}", markup=False, soft_wrap=True)
@@ -113,26 +115,26 @@ def extend_sheet(sheet: Path, row: CatalogRow, card: "Card") -> str:
         rows, problems = parse_sheet(sheet)
         if problems:
             raise TabpetError(f"{problems[0]}. Correct the sheet first: `tabpet dataset check`.")
-        if row.name in [one.name for one in rows]:
+        if row.name in [known.name for known in rows]:
             raise TabpetError(f"{sheet} has a dataset {row.name!r} already: choose another --name.")
         text = sheet.read_text(encoding="utf-8-sig")
         first = text.partition("\n")[0]
         separator = ";" if first.count(";") > first.count(",") else ","
         reader = csv.DictReader(io.StringIO(text), delimiter=separator)
-        lines = [{key.strip(): cell for key, cell in one.items()} for one in reader]
+        lines = [{key.strip(): value for key, value in line.items()} for line in reader]
         header = [name.strip() for name in reader.fieldnames or ()]
     else:
         separator = ","
-    cells = _cells(row, card, sheet)
-    header += [name for name in cells if name not in header]
+    added = _as_line(row, card, sheet)
+    header += [name for name in added if name not in header]
     out = io.StringIO()
     writer = csv.DictWriter(out, header, delimiter=separator, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows([*lines, cells])
+    writer.writerows([*lines, added])
     return out.getvalue()
 
 
-def _cells(row: CatalogRow, card: "Card", sheet: Path) -> dict[str, str]:
+def _as_line(row: CatalogRow, card: "Card", sheet: Path) -> dict[str, str]:
     """The row as a sheet has it: paths from the sheet's folder, lists with semicolons."""
     lists = {"categorical": row.categorical, "ignore": row.ignore, "groups": (GROUP,)}
     for name, values in lists.items():

@@ -237,7 +237,7 @@ def describe_reading(before: pd.Series, after: pd.Series) -> list[str]:
 
 
 def _looks_like_dates(levels: pd.Index) -> bool:
-    """Most of them: a few cells may hold something else."""
+    """Most of them: a few may be something else."""
     dates = [level for level in levels if _DATE.fullmatch(level)]
     return len(levels) > 2 and len(dates) > 0.9 * len(levels)
 

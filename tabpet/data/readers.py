@@ -130,7 +130,7 @@ def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
             ]
     except pd.errors.ParserWarning:
         raise TabpetError(
-            f"{path} is not a CSV table: rows have more cells than the header has names."
+            f"{path} is not a CSV table: rows have more values than the header has names."
         ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         raise TabpetError(f"{path} is not a CSV table: {error}") from None
@@ -170,7 +170,7 @@ def _read_decimal_commas(column: pd.Series) -> pd.Series:
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """The cells of a column that are not missing."""
+    """The values of a column that are not missing."""
     texts = column.dropna().astype(str).str.strip()
     return texts[~texts.isin(MISSING_NUMBERS)]
 

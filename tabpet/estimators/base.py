@@ -319,10 +319,10 @@ class TabPETEstimator(BaseEstimator):
         if self.alpha == "auto" and self.encoding_.is_trained:
             given = [1.0]  # it finds its own scale
         try:
-            alphas = [float(one) for one in given]
+            alphas = [float(alpha) for alpha in given]
         except (TypeError, ValueError):
             alphas = []
-        if not alphas or not all(np.isfinite(one) and one >= 0 for one in alphas):
+        if not alphas or not all(np.isfinite(alpha) and alpha >= 0 for alpha in alphas):
             raise TableError(
                 f"alpha is {self.alpha!r} and alphas {self.alphas!r}; alpha is a number that is "
                 "not negative, or 'auto' to choose from such numbers in alphas."
@@ -391,7 +391,7 @@ class TabPETEstimator(BaseEstimator):
 
     def _choose(self, fitted: Fitted, table: Table) -> Member:
         """The member with the best validation score; of equals the smallest alpha, never 0."""
-        members = [one for one in fitted.members if one.state is not None]
+        members = [member for member in fitted.members if member.state is not None]
         if not members:
             first = fitted.members[0]
             advice = ""
@@ -400,16 +400,18 @@ class TabPETEstimator(BaseEstimator):
             reason = first.reason or first.status
             raise TableError(f"No model could be trained: {reason}.{advice}")
         scores = [
-            table.score(table.parts["val"].truth, one.predicted["val"]) if one.predicted else np.nan
-            for one in members
+            table.score(table.parts["val"].truth, member.predicted["val"])
+            if member.predicted
+            else np.nan
+            for member in members
         ]
         frame = pd.DataFrame(
             {
-                "alpha": [one.alpha for one in members],
+                "alpha": [member.alpha for member in members],
                 "val_score": scores,
-                "best_epoch": [one.best_epoch for one in members],
-                "epochs": [one.epochs for one in members],
-                "status": [one.status for one in members],
+                "best_epoch": [member.best_epoch for member in members],
+                "epochs": [member.epochs for member in members],
+                "status": [member.status for member in members],
             }
         )
         if len(fitted.members) > 1:  # also when all but one of them failed
@@ -441,16 +443,20 @@ class TabPETEstimator(BaseEstimator):
         check_is_fitted(self, "preparation_")
         features = read_table(self, X, reset=False)
         learned = self.preparation_.features
-        levels = {one.name: one.levels if one.kind == "categorical" else None for one in learned}
+        levels = {
+            feature.name: feature.levels if feature.kind == "categorical" else None
+            for feature in learned
+        }
         with np.errstate(over="ignore"):
             coded = code_rows(read_later_rows(features, levels), learned, self._imputer)
-        for one in learned:
-            if one.kind == "numeric":  # beyond single precision there is but infinity
-                coded[one.name] = coded[one.name].clip(-LARGEST, LARGEST)
-            elif len(coded) > 1 and (coded[one.name] == one.unseen).all():
+        for feature in learned:
+            name = feature.name
+            if feature.kind == "numeric":  # beyond single precision there is but infinity
+                coded[name] = coded[name].clip(-LARGEST, LARGEST)
+            elif len(coded) > 1 and (coded[name] == feature.unseen).all():
                 warnings.warn(
-                    f"{one.name}: none of its values was there in training, where it had "
-                    f"{', '.join(map(repr, one.levels[:3]))}",
+                    f"{name}: none of its values was there in training, where it had "
+                    f"{', '.join(map(repr, feature.levels[:3]))}",
                     UserWarning,
                     stacklevel=3,
                 )

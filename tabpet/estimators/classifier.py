@@ -123,7 +123,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
                 "these rows out."
             )
         y = _check_y(y, estimator=self)
-        if y.dtype == object and len({isinstance(one, str) for one in y}) > 1:
+        if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
             raise TableError(
                 "The target mixes text and numbers, so its classes have no order. Make all of "
                 "them text: y.astype(str)."
@@ -132,7 +132,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
         return y
 
     def _coded(self, codes: np.ndarray) -> pd.Series:
-        names = pd.Index([str(one) for one in self.classes_])
+        names = pd.Index([str(label) for label in self.classes_])
         return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=names), name=TARGET)
 
     def _weigh_classes(self, table: Table) -> Table:
@@ -146,16 +146,16 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
                     f"class_weight is {wish!r}; allowed are 'balanced', None, or a weight per "
                     "class such as {'yes': 2.0, 'no': 1.0}."
                 )
-            if unknown := [one for one in wish if one not in self.classes_.tolist()]:
+            if unknown := [label for label in wish if label not in self.classes_.tolist()]:
                 raise TableError(
                     f"class_weight names the class {unknown[0]!r}, which y has not; its classes "
                     f"are {', '.join(map(repr, self.classes_.tolist()[:10]))}."
                 )
-            for place, one in enumerate(self.classes_):
-                weight = wish.get(one, 1.0)
+            for place, label in enumerate(self.classes_):
+                weight = wish.get(label, 1.0)
                 if not (isinstance(weight, Real) and 0 <= weight < np.inf):
                     raise TableError(
-                        f"class_weight of {str(one)!r} is {weight!r}; a weight is a number that "
+                        f"class_weight of {str(label)!r} is {weight!r}; a weight is a number that "
                         "is not negative."
                     )
                 weights[place] = weight

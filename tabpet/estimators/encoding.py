@@ -42,19 +42,20 @@ def encode_features(
     settings = load_section(EncodingSettings, dict(encoding_settings or {}), "encoding_settings")
     name = None
     if isinstance(graph, str):
-        name = EncodingName.parse(f"{CONTROL_GRAPH}-{graph}" if graph in CONTROLS else graph)
+        alone = graph in CONTROLS
+        name = EncodingName(CONTROL_GRAPH, graph) if alone else EncodingName.parse(graph)
         matrix = build_node_matrix(split)
-        found = estimate_graph(matrix, name.graph, graph_settings, graph_seconds)
+        weighted = estimate_graph(matrix, name.graph, graph_settings, graph_seconds)
     else:
-        found = graph_of_edges(graph, split.info, columns)
-    encoding = encode(found, **settings.model_dump())
+        weighted = graph_of_edges(graph, split.info, columns)
+    encoding = encode(weighted, **settings.model_dump())
     if encoding.graph_state == "failed":
         raise TableError(f"{encoding.graph_reason}. Choose another graph, or graph='none'.")
     if encoding.graph_reason:
         warnings.warn(encoding.graph_reason, UserWarning, stacklevel=4)
     if name is not None and name.control is not None:
         encoding = control(encoding, name.control, derive_seed(seed, "control"))
-    return found, encoding
+    return weighted, encoding
 
 
 def graph_of_edges(edges: Edges, info: SplitInfo, columns: Mapping[str, str]) -> Graph:

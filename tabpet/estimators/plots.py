@@ -31,7 +31,7 @@ def plot_encoding(estimator: Any, ax: "Axes | None") -> "Axes":
     axes.figure.colorbar(image, ax=axes)
     if len(encoding.features) <= _MOST_NAMES:
         axes.set_yticks(range(len(encoding.features)), encoding.features, parse_math=False)
-    axes.set_xticks(range(encoding.d_pe), [str(one + 1) for one in range(encoding.d_pe)])
+    axes.set_xticks(range(encoding.d_pe), [str(place + 1) for place in range(encoding.d_pe)])
     axes.set_xlabel("column of the encoding")
     axes.set_title(f"{encoding.kind} encoding, k = {encoding.k}")
     return axes

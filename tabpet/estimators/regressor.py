@@ -29,7 +29,7 @@ class TabPETRegressor(RegressorMixin, TabPETEstimator):
             try:
                 y = y.astype(np.float64)
             except (ValueError, TypeError):
-                wrong = next(one for one in y if not _is_number(one))
+                wrong = next(value for value in y if not _is_number(value))
                 raise TableError(
                     f"The target holds {str(wrong)!r}, but TabPETRegressor predicts numbers. Use "
                     "TabPETClassifier for classes, or correct the target."

@@ -88,7 +88,7 @@ def _holds_dates(column: pd.Series) -> bool:
     if column.dtype.kind == "M" or isinstance(column.dtype, pd.PeriodDtype):
         return True
     dates = (datetime.date, np.datetime64, pd.Period)
-    return column.dtype.kind == "O" and any(isinstance(one, dates) for one in column.dropna())
+    return column.dtype.kind == "O" and any(isinstance(value, dates) for value in column.dropna())
 
 
 def read_training_rows(

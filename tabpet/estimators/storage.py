@@ -33,7 +33,7 @@ Some = TypeVar("Some")
 
 def save(estimator: Any, path: Path) -> None:
     """Write the file, whole or not at all."""
-    tensors = {f"model.{name}": one for name, one in estimator._model.named_parameters()}
+    tensors = {f"model.{name}": weight for name, weight in estimator._model.named_parameters()}
     if estimator._model.needs_context:
         tensors["context.numeric"] = estimator._context.numeric
         tensors["context.categorical"] = estimator._context.categorical
@@ -64,7 +64,7 @@ def save(estimator: Any, path: Path) -> None:
     if estimator.encoding_ is not None:
         encoding = estimator.encoding_
         facts["encoding"] = [_columns(encoding.to_frame()), encoding.to_metadata()]
-    stored = {name: one.detach().cpu().contiguous() for name, one in tensors.items()}
+    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         temporary.write_bytes(to_bytes(stored, metadata={KEY: json.dumps(facts)}))
 
@@ -141,11 +141,11 @@ def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(plain["graph"], pd.DataFrame):
         plain["graph"] = plain["graph"].to_numpy().tolist()
     elif not isinstance(plain["graph"], str):
-        plain["graph"] = [[_plain(one) for one in edge] for edge in plain["graph"]]
-    plain["alphas"] = [float(one) for one in plain["alphas"]]
+        plain["graph"] = [[_plain(value) for value in edge] for edge in plain["graph"]]
+    plain["alphas"] = [float(alpha) for alpha in plain["alphas"]]
     if isinstance(plain.get("class_weight"), Mapping):
         plain["class_weight"] = [
-            [_plain(one), float(weight)] for one, weight in plain["class_weight"].items()
+            [_plain(label), float(weight)] for label, weight in plain["class_weight"].items()
         ]
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None

@@ -47,8 +47,8 @@ def entries_table() -> str:
     for kind, entries in kinds.items():
         for entry in entries.values():
             growth = f": {entry.growth}" if isinstance(entry, Estimator) else ""
-            cells = f"`{entry.key}`", kind, entry.label, entry.cost + growth, entry.citation
-            rows.append(f"| {' | '.join(cells)} |")
+            values = f"`{entry.key}`", kind, entry.label, entry.cost + growth, entry.citation
+            rows.append(f"| {' | '.join(values)} |")
     return "\n".join(rows)
 
 

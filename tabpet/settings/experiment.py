@@ -125,6 +125,11 @@ class Settings(Section):
         return self.model_encodings.get(model, self.encodings)
 
     @property
+    def treatments(self) -> list[tuple[str, str]]:
+        """Every model with each of its encodings."""
+        return [(model, name) for model in self.models for name in self.encodings_of(model)]
+
+    @property
     def split_seeds(self) -> list[tuple[int, int]]:
         """Every split with every seed that runs on it."""
         if self.seeds_of_splits == "paired":
@@ -184,7 +189,7 @@ class Settings(Section):
                 "compare it with, for example `alphas: [0.2, 1, 5]`"
             )
         main = self.analysis.main_encoding
-        trained = {name for model in self.models for name in self.encodings_of(model)}
+        trained = {name for _, name in self.treatments}
         usable = [name for name in self.graphs if name in trained]
         if self.models and main not in usable:
             raise ValueError(

@@ -39,7 +39,7 @@ Build = Callable[[Sequence[float]], MemberModel]
 
 @dataclass(frozen=True)
 class Job:
-    """What is trained, how, and who looks on."""
+    """What a job trains, how, and who looks on."""
 
     build: Build
     table: Table

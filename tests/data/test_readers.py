@@ -123,7 +123,7 @@ def test_parquet_kinds(tmp_path):
         ("t.csv", b"", "not a CSV table"),
         ("t.csv", b"a,b\n", "no rows"),
         ("t.csv", b"a,b\n1,2\n1,2,3\n", "not a CSV table"),
-        ("t.csv", b"a,b\n1,2,3\n4,5,6\n", "more cells than the header"),
+        ("t.csv", b"a,b\n1,2,3\n4,5,6\n", "more values than the header"),
         ("t.arff", b"@relation r\n@attribute a {x,y}\n@data\nz\n", "not a readable ARFF"),
         ("t.parquet", b"PAR1 cut", "not a readable Parquet"),
         ("t.xlsx", b"", "Use one of .csv"),

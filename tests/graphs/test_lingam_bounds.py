@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tabpet.data.bundled import load_bundled
 from tabpet.graphs.methods import _direct_lingam
 from tabpet.graphs.methods._direct_lingam import FastDirectLiNGAM
 from tests.graphs.tables import linear_sem
@@ -192,6 +193,13 @@ def test_bounds_hold_on_small_integers(table):
 @pytest.mark.parametrize(("n", "d"), [(300, 12), (13, 12), (40, 10)])
 def test_bounds_hold_on_wider_tables(n, d):
     assert check_bounds(standardised(linear_sem(n, d, seed=n)))
+
+
+@pytest.mark.parametrize("name", ["demo-wine", "demo-diabetes", "demo-breast-cancer"])
+def test_bounds_hold_on_real_tables(name):
+    # Counts, skewed and nearly dependent columns: radius, perimeter and area of a tumour.
+    features = load_bundled(name).iloc[:, :13].drop(columns="target", errors="ignore")
+    assert check_bounds(standardised(features.to_numpy(dtype=np.float64)))
 
 
 @pytest.mark.parametrize("d", [4, 5, 7])

@@ -71,6 +71,11 @@ def choose_threshold(weights: np.ndarray, settings: LingamSettings) -> tuple[flo
     return min(settings.thresholds), False
 
 
+def estimate_seconds(nodes: float, rows: float) -> float:
+    """As measured (docs/performance.md)."""
+    return 2 + 0.5 * (nodes / 60) ** 2.4 * rows / 2000
+
+
 ESTIMATOR = Estimator(
     key="lingam",
     label="LiNGAM",
@@ -78,6 +83,7 @@ ESTIMATOR = Estimator(
     settings=LingamSettings,
     directed=True,
     growth="n d^3 for the order, d^4 for the weights",
+    seconds=estimate_seconds,
     citation="Shimizu et al. (2011), DirectLiNGAM, Journal of Machine Learning Research 12; "
     "Hyvarinen and Smith (2013), Pairwise likelihood ratios, JMLR 14",
     needs=("lingam",),
