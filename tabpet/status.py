@@ -1,7 +1,7 @@
 """`tabpet status`: how far a run has come, from its files alone: from any machine, at any time."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,8 @@ class Status:
 
     total: dict[str, Counter[str]] = field(default_factory=dict)  # dataset -> stage -> results
     done: dict[str, Counter[str]] = field(default_factory=dict)
+    # (dataset, stage) -> how many run or failed
+    now: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     running: list[Stage] = field(default_factory=list)
     silent: list[Stage] = field(default_factory=list)
     failed: list[tuple[Stage, str]] = field(default_factory=list)
@@ -110,10 +112,12 @@ def _count(found: Status, dataset: str, kind: str, stage: Stage, folder: Path) -
         return False  # has not run, or was taken back
     if reason := last_error(log.read_text(encoding="utf-8", errors="replace")):
         found.failed.append((stage, reason))
+        found.now[dataset, kind]["failed"] += 1
     elif time.time() - log.stat().st_mtime > 60 * _SILENT_MINUTES:
         found.silent.append(stage)
     else:
         found.running.append(stage)
+        found.now[dataset, kind]["running"] += 1
     return False
 
 
@@ -169,23 +173,27 @@ def _time_left(settings: Settings, rows: Sequence[CatalogRow], found: Status, fo
 
 
 def _counts_table(found: Status) -> Table:
-    """A line per dataset, done of all, and a line of totals."""
+    """A line per dataset, done of all and what is going on, and a line of totals."""
     shown = [kind for kind in STAGES if any(counts[kind] for counts in found.total.values())]
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset")
     for kind in shown:
         table.add_column(kind, justify="right")
 
-    def line(done: Counter[str], total: Counter[str]) -> list[str]:
-        cells = ((done[kind], total[kind]) for kind in shown)
-        return [f"{one:,}" if one == all_ else f"[bold]{one:,}[/]/{all_:,}" for one, all_ in cells]
+    def cell(kind: str, *datasets: str) -> str:
+        done, total = (
+            sum(counts[name][kind] for name in datasets) for counts in (found.done, found.total)
+        )
+        now = sum((found.now[name, kind] for name in datasets), Counter())
+        busy = ", ".join(f"{number:,} {state}" for state, number in sorted(now.items()))
+        text = f"{done:,}" if done == total else f"[bold]{done:,}[/]/{total:,}"
+        return f"{text} ({busy})" if busy else text
 
-    for name, total in found.total.items():
-        table.add_row(escape(name), *line(found.done[name], total))
+    for name in found.total:
+        table.add_row(escape(name), *(cell(kind, name) for kind in shown))
     if len(found.total) > 1:
-        sums = [sum(counts.values(), Counter()) for counts in (found.done, found.total)]
         table.add_section()
-        table.add_row("all", *line(*sums))
+        table.add_row("all", *(cell(kind, *found.total) for kind in shown))
     return table
 
 
@@ -201,10 +209,13 @@ def _failed_table(found: Status) -> Table:
 
 def _bad_table(found: Status) -> Table:
     """Cells that did not end well, or are of other settings; `tabpet retry` repeats them."""
-    table = _list_table("ended as", "cells", "for example")
-    for ended, cells in Counter(ended for _, ended, _ in found.ended_badly).items():
-        cell, _, reason = next(one for one in found.ended_badly if one[1] == ended)
-        table.add_row(ended, str(cells), escape(f"{cell.run.with_suffix('')}: {reason}"))
+    table = _list_table("ended as", "cells", "why", "log, for example")
+    alike = Counter((ended, reason) for _, ended, reason in found.ended_badly)
+    for (ended, reason), cells in alike.most_common(_SHOWN):
+        first = next(cell for cell, *how in found.ended_badly if how == [ended, reason])
+        table.add_row(ended, str(cells), escape(str(reason)), str(first.stages[-1].log))
+    if len(alike) > _SHOWN:
+        table.add_row(f"and {len(alike) - _SHOWN} more")
     return table
 
 

@@ -1,6 +1,7 @@
 """What `tabpet status` says of a run, from its files and logs alone."""
 
 import os
+import re
 import time
 from dataclasses import replace
 
@@ -124,7 +125,10 @@ def test_the_page_names_what_failed_its_log_and_the_time_left(folder, monkeypatc
     assert "no memory" in said.output and "notears-seed2.log" in said.output
     assert "of work are left for the cells" in said.output
     assert "by what finished cells took" in said.output
-    assert "8 GB used" in said.output
+    assert re.search(r"oom +1 +8 GB used +\S+/tune_trees/demo-wine-.*-seed1.log", said.output)
+    # By stage and dataset, and for all datasets together.
+    assert said.output.count("2/4 (1 failed, 1 running)") == 1
+    assert said.output.count("2/8 (1 failed, 1 running)") == 1
     said = CliRunner().invoke(app, [*command[:-1], str(folder / "nowhere")])
     assert "There is no folder" in str(said.exception)
 
