@@ -58,11 +58,14 @@ def status(
             "of the run with --directory."
         )
     if not watch:
-        console.print(show_status(settings, rows, directory))
+        counts, words = show_status(settings, rows, directory)
+        console.print(Group(counts, Text(), words))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(show_status(settings, rows, directory), refresh=True)
+            counts, words = show_status(settings, rows, directory)
+            # What is too long for the window is cut at its end.
+            live.update(Group(words, Text(), counts), refresh=True)
             time.sleep(seconds)
 
 
@@ -121,10 +124,12 @@ def _count(found: Status, dataset: str, kind: str, stage: Stage, folder: Path) -
     return False
 
 
-def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) -> RenderableType:
-    """The state of a run as a page of text."""
+def show_status(
+    settings: Settings, rows: Sequence[CatalogRow], folder: Path
+) -> tuple[Table, Group]:
+    """The state of a run: a table of counts, and what there is to say about them."""
     found = read_status(settings, rows, folder)
-    parts: list[RenderableType] = [_counts_table(found), Text()]
+    parts: list[RenderableType] = []
     done = sum(counter.total() for counter in found.done.values())
     total = sum(counter.total() for counter in found.total.values())
     waiting = total - done - len(found.running) - len(found.silent) - len(found.failed)
@@ -148,7 +153,7 @@ def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) ->
         parts += [Text(), _failed_table(found)]
     if found.ended_badly:
         parts += [Text(), _bad_table(found)]
-    return Group(*parts)
+    return _counts_table(found), Group(*parts)
 
 
 def _time_left(settings: Settings, rows: Sequence[CatalogRow], found: Status, folder: Path) -> str:

@@ -138,3 +138,20 @@ def test_a_damaged_run_file_is_told(folder):
     (folder / cell.run).write_text("half")
     found = read_status(SETTINGS, ROWS, folder)
     assert any("can't be read" in reason for _, _, reason in found.ended_badly)
+
+
+def test_what_is_watched_begins_with_what_matters(folder, monkeypatch):
+    class Closed(Exception):
+        pass
+
+    def close(seconds: float) -> None:
+        raise Closed
+
+    (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG))
+    monkeypatch.setattr(status.console, "width", 400)
+    monkeypatch.setattr(status.time, "sleep", close)
+    command = ["status", "--config", str(folder / "mine.yaml"), "--directory", str(folder)]
+    said = CliRunner().invoke(app, [*command, "--watch"])
+    assert isinstance(said.exception, Closed)
+    # A window shows the beginning of what is too long for it.
+    assert said.output.index("8 of 26 results") < said.output.index("2/4 (1 failed, 1 running)")
