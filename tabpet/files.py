@@ -23,12 +23,12 @@ _BACKUPS = Path(".snakemake/backups")  # of outputs that are declared with `upda
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its place only when the block succeeds."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     # A name of its own: a job may outlive a killed snakemake, beside the one that repeats it.
     temporary = path.with_name(f".{path.name}.{platform.node()}-{os.getpid()}.tmp")
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        _remove_if_old(left)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+            _remove_if_old(left)
         yield temporary
         temporary.replace(path)
     except OSError as error:
@@ -37,7 +37,8 @@ def replacing(path: Path) -> Iterator[Path]:
             "Nothing was changed there; free some space or fix the permissions and run again."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there may not even be a folder
+            temporary.unlink()
 
 
 def _remove_if_old(left: Path) -> None:

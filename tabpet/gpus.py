@@ -35,7 +35,8 @@ def visible_devices(environment: Mapping[str, str] = os.environ) -> list[str]:
         # What CUDA makes of these: it stops at -1; NoDevFiles is an old scheduler's word for none.
         return list(itertools.takewhile(lambda name: name not in ("-1", "NoDevFiles"), names))
     numbers = (path.name.removeprefix("nvidia") for path in _DEVICE_FILES.glob("nvidia[0-9]*"))
-    return sorted((number for number in numbers if number.isdigit()), key=int)
+    # CUDA counts from 0 whatever is there: a container may hold /dev/nvidia3 alone.
+    return [str(number) for number in range(sum(map(str.isdigit, numbers)))]
 
 
 @contextlib.contextmanager
@@ -63,7 +64,8 @@ def gpu_slot(folder: Path | None = None, *, wanted: bool = True) -> Iterator[str
 
 def given_gpu(environment: Mapping[str, str] = os.environ) -> str | None:
     """The devices that this job was given, by a slot or by a scheduler; None for none."""
-    return environment.get(VISIBLE) or None
+    named = visible_devices(environment) if VISIBLE in environment else []
+    return ",".join(named) or None
 
 
 def _slot_folder() -> Path:

@@ -1,7 +1,7 @@
 """`tabpet status`: how far a run has come, from its files alone: from any machine, at any time."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,8 @@ class Overview:
 
     total: dict[str, Counter[str]] = field(default_factory=dict)  # dataset -> column -> results
     done: dict[str, Counter[str]] = field(default_factory=dict)
+    # (dataset, column) -> how many run or failed
+    now: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     running: list[Stage] = field(default_factory=list)
     silent: list[Stage] = field(default_factory=list)
     failed: list[tuple[Stage, str]] = field(default_factory=list)
@@ -56,11 +58,14 @@ def status(
             "of the run with --directory."
         )
     if not watch:
-        console.print(show_status(settings, rows, directory))
+        counts, words = show_status(settings, rows, directory)
+        console.print(Group(counts, Text(), words))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(show_status(settings, rows, directory), refresh=True)
+            counts, words = show_status(settings, rows, directory)
+            # What is too long for the window is cut at its end.
+            live.update(Group(words, Text(), counts), refresh=True)
             time.sleep(seconds)
 
 
@@ -100,17 +105,21 @@ def _count(overview: Overview, dataset: str, column: str, stage: Stage, folder: 
         return False
     if reason := last_error(text):
         overview.failed.append((stage, reason))
+        overview.now[dataset, column]["failed"] += 1
     elif time.time() - log.stat().st_mtime > 60 * _SILENT_MINUTES:
         overview.silent.append(stage)
     else:
         overview.running.append(stage)
+        overview.now[dataset, column]["running"] += 1
     return False
 
 
-def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) -> RenderableType:
-    """The state of a run as a page of text."""
+def show_status(
+    settings: Settings, rows: Sequence[CatalogRow], folder: Path
+) -> tuple[Table, Group]:
+    """The state of a run: a table of counts, and what there is to say about them."""
     overview = read_status(settings, rows, folder)
-    blocks: list[RenderableType] = [_counts_table(overview), Text()]
+    blocks: list[RenderableType] = []
     done = sum(counter.total() for counter in overview.done.values())
     total = sum(counter.total() for counter in overview.total.values())
     waiting = total - done - len(overview.running) - len(overview.silent) - len(overview.failed)
@@ -134,7 +143,7 @@ def show_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path) ->
         blocks += [Text(), _failed_table(overview)]
     if overview.ended_badly:
         blocks += [Text(), _bad_table(overview)]
-    return Group(*blocks)
+    return _counts_table(overview), Group(*blocks)
 
 
 def _time_left(
@@ -161,24 +170,30 @@ def _time_left(
 
 
 def _counts_table(overview: Overview) -> Table:
-    """A line per dataset, done of all, and a line of totals."""
-    totals = overview.total.values()
-    shown = [column for column in COLUMNS if any(counts[column] for counts in totals)]
+    """A line per dataset, done of all and what is going on, and a line of totals."""
+    shown = [
+        column for column in COLUMNS if any(counts[column] for counts in overview.total.values())
+    ]
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("dataset")
     for column in shown:
         table.add_column(column, justify="right")
 
-    def line(done: Counter[str], total: Counter[str]) -> list[str]:
-        counts = ((done[column], total[column]) for column in shown)
-        return [f"{n:,}" if n == all_ else f"[bold]{n:,}[/]/{all_:,}" for n, all_ in counts]
+    def cell(column: str, *datasets: str) -> str:
+        done, total = (
+            sum(counts[name][column] for name in datasets)
+            for counts in (overview.done, overview.total)
+        )
+        now = sum((overview.now[name, column] for name in datasets), Counter())
+        busy = ", ".join(f"{number:,} {state}" for state, number in sorted(now.items()))
+        text = f"{done:,}" if done == total else f"[bold]{done:,}[/]/{total:,}"
+        return f"{text} ({busy})" if busy else text
 
-    for name, total in overview.total.items():
-        table.add_row(escape(name), *line(overview.done[name], total))
+    for name in overview.total:
+        table.add_row(escape(name), *(cell(column, name) for column in shown))
     if len(overview.total) > 1:
-        sums = [sum(counts.values(), Counter()) for counts in (overview.done, overview.total)]
         table.add_section()
-        table.add_row("all", *line(*sums))
+        table.add_row("all", *(cell(column, *overview.total) for column in shown))
     return table
 
 
@@ -194,10 +209,13 @@ def _failed_table(overview: Overview) -> Table:
 
 def _bad_table(overview: Overview) -> Table:
     """Cells that did not end well, or are of other settings; `tabpet retry` repeats them."""
-    table = _list_table("ended as", "cells", "for example")
-    for ended, cells in Counter(ended for _, ended, _ in overview.ended_badly).items():
-        cell, _, reason = next(bad for bad in overview.ended_badly if bad[1] == ended)
-        table.add_row(ended, str(cells), escape(f"{cell.run.with_suffix('')}: {reason}"))
+    table = _list_table("ended as", "cells", "why", "log, for example")
+    alike = Counter((ended, reason) for _, ended, reason in overview.ended_badly)
+    for (ended, reason), cells in alike.most_common(_SHOWN):
+        first = next(cell for cell, *how in overview.ended_badly if how == [ended, reason])
+        table.add_row(ended, str(cells), escape(str(reason)), str(first.stages[-1].log))
+    if len(alike) > _SHOWN:
+        table.add_row(f"and {len(alike) - _SHOWN} more")
     return table
 
 

@@ -41,6 +41,12 @@ def test_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_can_not_be_made_is_named(tmp_path):
+    (tmp_path / "taken").touch()
+    with pytest.raises(TabpetError, match="Could not write .*x.json: .*fix the permissions"):
+        write_json({}, tmp_path / "taken/here/x.json")
+
+
 def test_two_writers_of_one_file_do_not_meet_and_old_leftovers_go(tmp_path):
     path = tmp_path / "a.txt"
     young, old = tmp_path / ".a.txt.other-1.tmp", tmp_path / ".a.txt.other-2.tmp"

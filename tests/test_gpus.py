@@ -114,15 +114,17 @@ def test_devices_of_the_machine_or_those_that_are_named(monkeypatch, tmp_path):
     for name in ("nvidia0", "nvidia1", "nvidia10", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
     monkeypatch.setattr(gpus, "_DEVICE_FILES", tmp_path)
-    assert gpus.visible_devices({}) == ["0", "1", "10"]
+    assert gpus.visible_devices({}) == ["0", "1", "2"]  # as CUDA counts what a container holds
     assert gpus.visible_devices({gpus.VISIBLE: "2, GPU-aa/1"}) == ["2", "GPU-aa/1"]
     for nothing in ("", "-1", "NoDevFiles"):
         assert gpus.visible_devices({gpus.VISIBLE: nothing}) == []
+        assert gpus.given_gpu({gpus.VISIBLE: nothing}) is None
     assert gpus.visible_devices({gpus.VISIBLE: "1,-1,2"}) == ["1"]
+    assert gpus.given_gpu({}) is None and gpus.given_gpu({gpus.VISIBLE: "0,MIG-a"}) == "0,MIG-a"
     monkeypatch.delenv(gpus.VISIBLE, raising=False)
     monkeypatch.setenv(gpus.SLOTS_VARIABLE, "of an outer run")
     gpus.export_slots(2)
-    assert os.environ[gpus.SLOTS_VARIABLE] == "2:0,1,10"
+    assert os.environ[gpus.SLOTS_VARIABLE] == "2:0,1,2"
     monkeypatch.setenv(gpus.VISIBLE, "")
     gpus.export_slots(2)
     assert gpus.SLOTS_VARIABLE not in os.environ

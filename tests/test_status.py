@@ -1,6 +1,7 @@
 """What `tabpet status` says of a run, from its files and logs alone."""
 
 import os
+import re
 import time
 from dataclasses import replace
 
@@ -124,7 +125,10 @@ def test_the_page_names_what_failed_its_log_and_the_time_left(folder, monkeypatc
     assert "no memory" in said.output and "notears-seed2.log" in said.output
     assert "of work are left for the cells" in said.output
     assert "by what finished cells took" in said.output
-    assert "8 GB used" in said.output
+    assert re.search(r"oom +1 +8 GB used +\S+/tune_trees/demo-wine-.*-seed1.log", said.output)
+    # By stage and dataset, and for all datasets together.
+    assert said.output.count("2/4 (1 failed, 1 running)") == 1
+    assert said.output.count("2/8 (1 failed, 1 running)") == 1
     said = CliRunner().invoke(app, [*command[:-1], str(folder / "nowhere")])
     assert "There is no folder" in str(said.exception)
 
@@ -134,3 +138,20 @@ def test_a_damaged_run_file_is_told(folder):
     (folder / cell.run).write_text("half")
     found = read_status(SETTINGS, ROWS, folder)
     assert any("can't be read" in reason for _, _, reason in found.ended_badly)
+
+
+def test_what_is_watched_begins_with_what_matters(folder, monkeypatch):
+    class Closed(Exception):
+        pass
+
+    def close(seconds: float) -> None:
+        raise Closed
+
+    (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG))
+    monkeypatch.setattr(status.console, "width", 400)
+    monkeypatch.setattr(status.time, "sleep", close)
+    command = ["status", "--config", str(folder / "mine.yaml"), "--directory", str(folder)]
+    said = CliRunner().invoke(app, [*command, "--watch"])
+    assert isinstance(said.exception, Closed)
+    # A window shows the beginning of what is too long for it.
+    assert said.output.index("8 of 26 results") < said.output.index("2/4 (1 failed, 1 running)")

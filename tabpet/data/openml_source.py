@@ -6,7 +6,6 @@ user's key come from its configuration, and both find each other's files.
 
 import hashlib
 import logging
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import requests
 from tabpet import __version__
 from tabpet.data.readers import parse_arff, parse_parquet
 from tabpet.errors import TabpetError
+from tabpet.files import replacing
 from tabpet.settings import FetchSettings
 
 DATABASE_IS_DOWN = "107"  # OpenML's code for a fault that passes
@@ -152,10 +152,8 @@ def _find_id(server: _Server, name: str, version: int | None) -> int:
 def _download_table(server: _Server, openml_id: int, refresh: bool) -> OpenMLTable:
     """The table of an id; `refresh` asks for its description again, which the cache may have."""
     folder = server.folder(openml_id)
-    path = folder / "description.xml"
-    if refresh:
-        path.unlink(missing_ok=True)
-    about = _obtain(server, f"{server.address}/data/{openml_id}", path, _parse_description)
+    path, url = folder / "description.xml", f"{server.address}/data/{openml_id}"
+    about = _obtain(server, url, path, _parse_description, refresh=refresh)
     frame, ending = _download_data(server, about, folder)
     frame = frame.drop(columns=[name for name in about.no_features if name in frame])
     target = about.target if about.target in frame else None
@@ -177,23 +175,27 @@ def _download_data(server: _Server, about: _Description, folder: Path) -> tuple[
     return _obtain(server, about.arff_url, path, parse), "arff"
 
 
-def _obtain(server: _Server, url: str, path: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
+def _obtain(
+    server: _Server,
+    url: str,
+    path: Path,
+    parse: Callable[[bytes], Parsed],
+    *,
+    refresh: bool = False,
+) -> Parsed:
     """What is in the cache, else at the address; only what can be parsed is used and kept."""
-    if path.is_file():
+    if path.is_file() and not refresh:
         try:
             return parse(path.read_bytes())
-        except _Fault as error:
+        except (_Fault, OSError) as error:
             logger.warning("%s is discarded: %s", path, _reason(error))
     content = server.get(url)
     parsed = parse(content)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Other processes may use the same cache: each writes a file of its own, then swaps it in.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    except TabpetError as error:  # the cache may be another user's
+        logger.warning("not kept in the cache: %s", error)
     return parsed
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils import deterministic
 
 from tabpet.errors import TabpetError
-from tabpet.gpus import given_gpu
+from tabpet.gpus import VISIBLE, given_gpu
 from tabpet.settings import TrainingSettings
 
 logger = logging.getLogger(__name__)
@@ -23,8 +23,8 @@ def choose_device(wanted: str = "auto") -> torch.device:
     if wanted == "cuda":
         raise TabpetError(
             f"training.device is cuda, but torch {torch.__version__} finds no GPU here "
-            f"(CUDA_VISIBLE_DEVICES: {given_gpu() or 'not set'}). Give the job one, install a "
-            "torch for this driver, or set `training: {device: auto}`."
+            f"({VISIBLE}: {os.environ.get(VISIBLE, 'not set') or 'empty'}). Give the job one, "
+            "install a torch for this driver, or set `training: {device: auto}`."
         )
     if given_gpu():
         logger.warning("%s; training runs on the CPU", _unused_gpu())

@@ -1,7 +1,9 @@
 """Downloads against a loopback server that speaks OpenML's API, with one fault at a time."""
 
+import errno
 import io
 import os
+from pathlib import Path
 
 import openml
 import pandas as pd
@@ -220,6 +222,25 @@ def test_corrupt_cache_is_discarded_and_fetched_again(server, tmp_path):
     [cached] = [*tmp_path.rglob("dataset*.arff"), *tmp_path.rglob("dataset*.pq")]
     cached.write_bytes(cached.read_bytes()[:-22])  # an ARFF file without its last rows
     pd.testing.assert_frame_equal(fetch(server), EXPECTED)
+
+
+def test_a_cache_of_another_user_is_no_reason_to_fail(server, tmp_path, caplog):
+    (tmp_path / "cache").touch()  # a folder that can't be made, also by root
+    pd.testing.assert_frame_equal(fetch(server, attempts=1), EXPECTED)
+    assert "not kept in the cache" in caplog.text
+
+
+def test_a_file_of_the_cache_that_can_not_be_read_is_fetched(server, tmp_path, monkeypatch):
+    fetch(server)
+    read = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if tmp_path / "cache" in path.parents:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    pd.testing.assert_frame_equal(fetch(server, attempts=1), EXPECTED)
 
 
 def test_no_server_at_all(server):
