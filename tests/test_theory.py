@@ -134,6 +134,30 @@ def test_counterexample_two_rows():
     assert theorem_1(c, 2) == pytest.approx(1.117, abs=1e-3)
 
 
+def test_counterexample_latent_variables_of_two_sizes():
+    """Theorem 2 with d = 2: what gets C times the attention may have 1/C of the input."""
+    c = 100.0
+    x = draw_inputs(np.random.default_rng(0), MANY, 2, "halves") * [1 / c, 1]
+    exact = np.exp(entropy(np.sqrt(np.linalg.eigvalsh([[1 / 3, 1 / 4], [1 / 4, 1 / 3]]))))
+    rank = effective_rank(_fixed([np.log(c), 0]).outputs(x, alpha=1))
+    assert rank == pytest.approx(exact, rel=0.01)
+    assert exact == pytest.approx(1.799, abs=1e-3)
+    assert theorem_2a(c, 2) == pytest.approx(theorem_2b(c, 2)) == pytest.approx(1.057, abs=1e-3)
+
+
+def test_counterexample_sparse_inputs():
+    """Theorem 2 (a) with d = 2 is attained, so of sparse inputs about half of all samples fail."""
+    c, rng = 100.0, np.random.default_rng(0)
+    attention = _fixed([np.log(c), 0])
+    one_or_the_other = np.repeat([[1.0, 0], [0, 1]], 50, axis=0)
+    rank = effective_rank(attention.outputs(one_or_the_other, alpha=1))
+    assert rank == pytest.approx(theorem_2a(c, 2))
+    samples = [np.where(rng.uniform(size=(20_000, 2)) < 0.01, 1.0, 1e-9) for _ in range(40)]
+    ranks = [effective_rank(attention.outputs(x, alpha=1)) for x in samples]
+    assert 0.25 < np.mean(np.array(ranks) > theorem_2a(c, 2)) < 0.75
+    assert max(ranks) < theorem_1(c, 2)
+
+
 def test_counterexample_many_tokens():
     """Theorem 2 (a) without attention to speak of (C = 1): two equal halves, uniform inputs."""
     # Of uniform inputs E x^2 = 1/3 and E x x' = 1/4.
