@@ -1,5 +1,7 @@
 """Effective rank, the paper's bounds, and the attention of its proofs (docs/theory.md)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import entropy, ortho_group
@@ -116,6 +118,16 @@ def test_on_structured_inputs_random_encodings_have_the_lower_rank():
     found = simulate([20.0, 40], [16, 64], draws=20, n=500)
     means = found.groupby(["d", "alpha", "theorem"])["rank"].mean().unstack()
     assert (means["2a"] < means["2b"]).all()
+
+
+def test_equal_tokens_in_a_half_are_the_case_of_the_proof_of_2b():
+    rng, d = np.random.default_rng(0), 16
+    drawn = draw_attention(rng, d, "shared")
+    half = np.repeat([0, d // 2], d // 2)
+    equal = replace(drawn, content=drawn.content[half], values=drawn.values[half])
+    x = draw_inputs(rng, 500, d, "halves")
+    bound = theorem_2b(c_alpha(80.0, 1.0, drawn.norms, drawn.d_t), d)
+    assert effective_rank(equal.outputs(x, 80.0)) <= bound < effective_rank(drawn.outputs(x, 80.0))
 
 
 def _fixed(position: list[float], content: list[float] | None = None) -> Attention:
