@@ -72,6 +72,15 @@ def test_links_in_the_documents_lead_somewhere():
                 assert (document.parent / link).exists(), f"{document.name}: {link}"
 
 
+def test_targets_stand_before_the_config_files():
+    """What follows `--configfile` up to the next option is read as a config file."""
+    for file in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("configs/*.yaml")]:
+        lines = re.sub(r"\n#? *", " ", file.read_text("utf-8"))
+        for command in re.findall(r"snakemake [^`]*?--configfile ([\w/. -]+?)(?= --|`|$)", lines):
+            wrong = [word for word in command.split() if not word.endswith((".yaml", "..."))]
+            assert not wrong, f"{file.name}: {command}"
+
+
 def make_commands(target: str) -> list[str]:
     """The commands of a target, as make would run them in a checkout that is set up."""
     recipe = re.search(rf"^{target}:.*\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.M)

@@ -1,5 +1,7 @@
 """Effective rank, the paper's bounds, and the attention of its proofs (docs/theory.md)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import entropy, ortho_group
@@ -118,6 +120,16 @@ def test_on_structured_inputs_random_encodings_have_the_lower_rank():
     assert (means["2a"] < means["2b"]).all()
 
 
+def test_equal_tokens_in_a_half_are_the_case_of_the_proof_of_2b():
+    rng, d = np.random.default_rng(0), 16
+    drawn = draw_attention(rng, d, "shared")
+    half = np.repeat([0, d // 2], d // 2)
+    equal = replace(drawn, content=drawn.content[half], values=drawn.values[half])
+    x = draw_inputs(rng, 500, d, "halves")
+    bound = theorem_2b(c_alpha(80.0, 1.0, drawn.norms, drawn.d_t), d)
+    assert effective_rank(equal.outputs(x, 80.0)) <= bound < effective_rank(drawn.outputs(x, 80.0))
+
+
 def _fixed(position: list[float], content: list[float] | None = None) -> Attention:
     """Orthonormal tokens; scores as the softmax sees them, after division by sqrt(d_T) = 4."""
     d = len(position)
@@ -132,6 +144,30 @@ def test_counterexample_two_rows():
     rank = effective_rank(_fixed([np.log(c), 0]).outputs(x, alpha=1))
     assert rank == pytest.approx(2, abs=1e-3)
     assert theorem_1(c, 2) == pytest.approx(1.117, abs=1e-3)
+
+
+def test_counterexample_latent_variables_of_two_sizes():
+    """Theorem 2 with d = 2: what gets C times the attention may have 1/C of the input."""
+    c = 100.0
+    x = draw_inputs(np.random.default_rng(0), MANY, 2, "halves") * [1 / c, 1]
+    exact = np.exp(entropy(np.sqrt(np.linalg.eigvalsh([[1 / 3, 1 / 4], [1 / 4, 1 / 3]]))))
+    rank = effective_rank(_fixed([np.log(c), 0]).outputs(x, alpha=1))
+    assert rank == pytest.approx(exact, rel=0.01)
+    assert exact == pytest.approx(1.799, abs=1e-3)
+    assert theorem_2a(c, 2) == pytest.approx(theorem_2b(c, 2)) == pytest.approx(1.057, abs=1e-3)
+
+
+def test_counterexample_sparse_inputs():
+    """Theorem 2 (a) with d = 2 is attained, so of sparse inputs about half of all samples fail."""
+    c, rng = 100.0, np.random.default_rng(0)
+    attention = _fixed([np.log(c), 0])
+    one_or_the_other = np.repeat([[1.0, 0], [0, 1]], 50, axis=0)
+    rank = effective_rank(attention.outputs(one_or_the_other, alpha=1))
+    assert rank == pytest.approx(theorem_2a(c, 2))
+    samples = [np.where(rng.uniform(size=(20_000, 2)) < 0.01, 1.0, 1e-9) for _ in range(40)]
+    ranks = [effective_rank(attention.outputs(x, alpha=1)) for x in samples]
+    assert 0.25 < np.mean(np.array(ranks) > theorem_2a(c, 2)) < 0.75
+    assert max(ranks) < theorem_1(c, 2)
 
 
 def test_counterexample_many_tokens():

@@ -46,9 +46,12 @@ def read_edges(path: Path, features: Collection[str]) -> TrueGraph:
             f"{path} needs the columns source and target, and may have weight; it has: "
             f"{', '.join(map(str, table))}."
         )
+    if not isinstance(table.index, pd.RangeIndex):  # pandas would take the first values for names
+        raise TabpetError(f"{path} has lines with more values than its header has columns.")
     if "weight" not in table:
         table["weight"] = 1.0
     table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype("float64")
+    repeated = table.duplicated(["source", "target"])
     for line, (source, target, weight) in enumerate(
         table[["source", "target", "weight"]].itertuples(index=False), start=2
     ):
@@ -58,10 +61,10 @@ def read_edges(path: Path, features: Collection[str]) -> TrueGraph:
             problem = f"{source!r} can't be joined with itself"
         elif not np.isfinite(weight) or weight == 0:
             problem = "a weight is a number other than 0; leave out edges that are none"
+        elif repeated[line - 2]:
+            problem = f"the edge from {source!r} to {target!r} is listed twice"
         else:
             continue
         raise TabpetError(f"{path}, line {line}: {problem}.")
-    if table.duplicated(["source", "target"]).any():
-        raise TabpetError(f"{path} lists an edge twice: remove the repeats.")
     edges = list(table[["source", "target", "weight"]].itertuples(index=False, name=None))
     return TrueGraph(directed=True, edges=edges)

@@ -122,7 +122,12 @@ def test_edges_that_a_row_names(tmp_path):
         ("source,target\na,b\nb,b\n", "line 3: 'b' can't be joined with itself"),
         ("source,target,weight\na,b,0\n", "line 2: a weight is a number other than 0"),
         ("source,target,weight\na,b,much\n", "line 2: a weight is a number"),
-        ("source,target\na,b\na,b\n", "lists an edge twice"),
+        ("source,target\na,b\na,b\n", "line 3: the edge from 'a' to 'b' is listed twice"),
+        ("source,target,weight\na,b,nan\n", "line 2: a weight is a number"),
+        ("source,target,weight\na,b,\n", "line 2: a weight is a number"),
+        ("source,target,weight\na,b,-inf\n", "line 2: a weight is a number"),
+        ("source,target\na,b,c\n", "more values than its header"),
+        ("source;target\na;b\n", "needs the columns source and target"),
         ("", "can't be read as a CSV file of edges"),
     ],
 )
