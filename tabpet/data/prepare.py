@@ -245,8 +245,8 @@ def cut_rows(
     except ValueError:
         classes = "" if labels is None else f" and {len(np.unique(labels))} classes"
         raise TableError(
-            f"The table can't be split: {len(rows)} rows{classes} are too few for every part. "
-            + ("Is the task really classification?" if labels is not None else "")
+            f"The table can't be split: {len(rows)} rows{classes} are too few for every part."
+            + (" Is the task really classification?" if labels is not None else "")
         ) from None
     return np.concatenate([kept, rows[single]]), taken
 

@@ -159,7 +159,7 @@ class TabPETEstimator(BaseEstimator):
         except BaseException as error:
             self.__dict__ = before  # what was fitted is still whole
             if isinstance(error, TabpetError) and not isinstance(error, TableError):
-                raise TableError(str(error)) from None  # settings are parameters here
+                raise TableError(_name_parameters(str(error))) from None
             raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> Self:
@@ -267,6 +267,10 @@ class TabPETEstimator(BaseEstimator):
             "patience": self.patience,
             "max_seconds": self.max_seconds,
         }
+        for name in ("graph_settings", "encoding_settings"):
+            settings = getattr(self, name)
+            if settings is not None and not isinstance(settings, Mapping):
+                raise TableError(f"{name} is {settings!r}; it is a mapping of names to values.")
         rows, seconds = self.batch_size, self.graph_seconds
         if rows is not None and not (isinstance(rows, Integral) and rows >= 1):
             raise TableError(f"batch_size is {rows!r}; it is a number of rows, or None.")
@@ -286,9 +290,14 @@ class TabPETEstimator(BaseEstimator):
         given = {name: wish for name, wish in wishes.items() if wish is not None}
         return load_section(section, given, f"The backbone {self.backbone}")
 
+    @property
+    def _chooses(self) -> bool:
+        """Whether alpha is chosen on validation rows."""
+        return isinstance(self.alpha, str) and self.alpha == "auto"
+
     def _share(self, given: bool) -> float | None:
         """The share of rows to validate on; None where rows are given or none are needed."""
-        if given or not (self.early_stopping or self.alpha == "auto"):
+        if given or not (self.early_stopping or self._chooses):
             return None
         if not (isinstance(self.validation, Real) and 0 < self.validation < 1):
             raise TableError(
@@ -309,14 +318,14 @@ class TabPETEstimator(BaseEstimator):
     def _warn(self, split: Split, reading: list[str]) -> None:
         dropped = [f"{name}: left out, {why}" for name, why in split.info.dropped_features.items()]
         for text in (*reading, *dropped, *split.info.warnings):
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warnings.warn(text, UserWarning, stacklevel=4)
 
     def _candidates(self) -> tuple[float, ...]:
         """The alphas that are trained together; 0, the model without encodings, is the first."""
         if self.encoding_ is None:
             return (0.0,)
-        given = self.alphas if self.alpha == "auto" else [self.alpha]
-        if self.alpha == "auto" and self.encoding_.is_trained:
+        given = self.alphas if self._chooses else [self.alpha]
+        if self._chooses and self.encoding_.is_trained:
             given = [1.0]  # it finds its own scale
         try:
             alphas = [float(alpha) for alpha in given]
@@ -327,7 +336,7 @@ class TabPETEstimator(BaseEstimator):
                 f"alpha is {self.alpha!r} and alphas {self.alphas!r}; alpha is a number that is "
                 "not negative, or 'auto' to choose from such numbers in alphas."
             )
-        return tuple(sorted({0.0, *alphas})) if self.alpha == "auto" else tuple(alphas)
+        return tuple(sorted({0.0, *alphas})) if self._chooses else tuple(alphas)
 
     def _train(
         self,
@@ -394,11 +403,13 @@ class TabPETEstimator(BaseEstimator):
         members = [member for member in fitted.members if member.state is not None]
         if not members:
             first = fitted.members[0]
-            advice = ""
+            advice = "Lower learning_rate or alpha, or look for enormous values."
             if first.status == "timeout":
-                advice = " Raise max_seconds, or make epochs shorter: fewer alphas, less width."
+                advice = "Raise max_seconds, or make epochs shorter: fewer alphas, less width."
+            elif first.status == "oom":
+                advice = "Make the model smaller: fewer alphas, less width, a smaller batch_size."
             reason = first.reason or first.status
-            raise TableError(f"No model could be trained: {reason}.{advice}")
+            raise TableError(f"No model could be trained: {reason}. {advice}")
         scores = [
             table.score(table.parts["val"].truth, member.predicted["val"])
             if member.predicted
@@ -423,7 +434,7 @@ class TabPETEstimator(BaseEstimator):
         self.alpha_scores_ = frame
         chosen = members[int(np.flatnonzero(frame["chosen"])[0])]
         if chosen.status != "ok" or chosen.reason:
-            warnings.warn(f"{chosen.status}: {chosen.reason}", UserWarning, stacklevel=4)
+            warnings.warn(f"{chosen.status}: {chosen.reason}", UserWarning, stacklevel=5)
         self.alpha_ = chosen.alpha
         return chosen
 
@@ -471,6 +482,13 @@ class TabPETEstimator(BaseEstimator):
             model, numeric.to(device).double(), categorical.to(device), context, self._rows_at_once
         )
         return outputs[0].cpu().numpy()
+
+
+def _name_parameters(text: str) -> str:
+    """An error about settings, which are parameters here, some of them by another name."""
+    for setting, parameter in (("max_epochs", "epochs"), ("n_layers", "depth")):
+        text = text.replace(f"`{setting}`", f"`{parameter}`")
+    return text
 
 
 def _restore(job: Job, member: Member) -> Any:

@@ -115,7 +115,9 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
         return self._coded(np.searchsorted(self.classes_, y))
 
     def _check_target(self, y: Any) -> np.ndarray:
-        y = column_or_1d(y, warn=True)
+        # Not what scikit-learn makes of extension types: floats, where pandas has truth values.
+        y = column_or_1d(y.astype(object) if isinstance(y, pd.Series) else y, warn=True)
+        y = pd.Series(y).infer_objects().to_numpy() if y.dtype == object else y
         missing = pd.isna(y)
         if missing.any():
             raise TableError(

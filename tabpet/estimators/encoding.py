@@ -50,7 +50,8 @@ def encode_features(
         weighted = graph_of_edges(graph, split.info, columns)
     encoding = encode(weighted, **settings.model_dump())
     if encoding.graph_state == "failed":
-        raise TableError(f"{encoding.graph_reason}. Choose another graph, or graph='none'.")
+        more = "Raise graph_seconds or max_seconds, c" if found.status == "timeout" else "C"
+        raise TableError(f"{encoding.graph_reason}. {more}hoose another graph, or graph='none'.")
     if encoding.graph_reason:
         warnings.warn(encoding.graph_reason, UserWarning, stacklevel=4)
     if name is not None and name.control is not None:
@@ -60,7 +61,7 @@ def encode_features(
 
 def graph_of_edges(edges: Edges, info: SplitInfo, columns: Mapping[str, str]) -> Graph:
     """An undirected graph over features from pairs of names, with a weight or without."""
-    if not isinstance(edges, Iterable):
+    if isinstance(edges, Mapping) or not isinstance(edges, Iterable):
         raise TableError(
             f"graph is {edges!r}; it is the name of a graph, 'none', or edges between features "
             "such as [('a', 'b'), ('b', 'c', 2.5)]."

@@ -25,6 +25,8 @@ class TabPETRegressor(RegressorMixin, TabPETEstimator):
 
     def _read_target(self, y: Any) -> pd.Series:
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind in "Mm":
+            y = pd.Series(y).astype(object).to_numpy()  # else numbers of nanoseconds
         if y.dtype.kind in "OUS":
             try:
                 y = y.astype(np.float64)

@@ -66,7 +66,8 @@ def save(estimator: Any, path: Path) -> None:
         facts["encoding"] = [_columns(encoding.to_frame()), encoding.to_metadata()]
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        temporary.write_bytes(to_bytes(stored, metadata={KEY: json.dumps(facts)}))
+        text = json.dumps(facts, default=_in_json)
+        temporary.write_bytes(to_bytes(stored, metadata={KEY: text}))
 
 
 def load(kind: type[Some], path: Path) -> Some:
@@ -83,6 +84,16 @@ def load(kind: type[Some], path: Path) -> Some:
         raise TabpetError(f"{path} was not written by this version's `save`.")
     if facts["class"] != kind.__name__:
         raise TabpetError(f"{path} holds a {facts['class']}: use {facts['class']}.load.")
+    try:
+        return _restore(kind, facts, tensors)
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise TabpetError(f"{path} was not written by this version's `save`: {error}") from error
+
+
+def _restore(
+    kind: type[Some], facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
+) -> Some:
+    """The estimator that a file describes."""
     estimator: Any = kind(**_given_parameters(facts["parameters"]))
     estimator.preparation_ = SplitInfo.model_validate(facts["preparation"])
     estimator.alpha_, estimator.n_parameters_ = facts["alpha"], facts["n_parameters"]
@@ -90,7 +101,7 @@ def load(kind: type[Some], path: Path) -> Some:
     estimator.n_features_in_, estimator._columns = facts["n_features"], facts["columns"]
     estimator._backbone = facts["backbone"]
     estimator._backbone_settings = load_section(
-        MODELS.find(estimator._backbone).settings, facts["backbone_settings"], str(path)
+        MODELS.find(estimator._backbone).settings, facts["backbone_settings"], "The backbone"
     )
     for name, attribute in (("feature_names", "feature_names_in_"), ("classes", "classes_")):
         if facts[name] is not None:
@@ -161,6 +172,11 @@ def _given_parameters(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _in_json(value: Any) -> Any:
+    """What a parameter holds that JSON has not: numbers of numpy, a device of torch."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def _listed(array: np.ndarray | None) -> dict[str, Any] | None:

@@ -44,6 +44,14 @@ FIT = {
         ("regression", X, np.where(np.arange(90) < 2, np.nan, NUMBERS)),
         "Input y contains NaN",
     ),
+    "dates as numbers": (
+        ("regression", X, DATES),
+        "The target holds '2024-01-01.*', but TabPETRegressor predicts numbers",
+    ),
+    "durations as numbers": (
+        ("regression", X, pd.Series(DATES - DATES[0])),
+        "The target holds '0 .*', but TabPETRegressor predicts numbers",
+    ),
     "infinite number": (
         ("regression", X, np.where(np.arange(90) < 2, np.inf, NUMBERS)),
         "Input y contains infinity",
@@ -119,7 +127,15 @@ PARAMETERS = {
     "no alphas": ({"alpha": "auto", "alphas": ()}, "'auto' to choose from such numbers in alphas"),
     "backbone": ({"backbone": "ft"}, "there is no model 'ft'; known are: ft_transformer, saint"),
     "graph": ({"graph": "spermann"}, "there is no graph 'spermann'; did you mean 'spearman'?"),
-    "epochs": ({"epochs": 0}, "`max_epochs` is 0: input should be greater than or equal to 1"),
+    "alphas in an array": ({"alpha": np.ones(2)}, r"alpha is array\(\[1., 1.\]\) and alphas"),
+    "depth": ({"depth": 0}, "`depth` is 0: input should be greater than or equal to 1"),
+    "list of settings": (
+        {"encoding_settings": [2]},
+        r"encoding_settings is \[2\]; it is a mapping",
+    ),
+    "text of settings": ({"graph_settings": "a"}, "graph_settings is 'a'; it is a mapping"),
+    "edges with values": ({"graph": {("age", "size"): 2}}, r"graph is {.*: 2}; it is the name"),
+    "epochs": ({"epochs": 0}, "`epochs` is 0: input should be greater than or equal to 1"),
     "heads": ({"width": 15}, "width .15. is not a multiple of n_heads .2."),
     "validation": ({"validation": 1.5}, "validation is 1.5; it is the share of rows"),
     "batch size": ({"batch_size": 0}, "batch_size is 0; it is a number of rows, or None"),

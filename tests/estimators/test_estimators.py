@@ -10,8 +10,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from matplotlib.axes import Axes
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -130,11 +132,14 @@ def test_parameters_without_a_json_form_come_back_as_far_as_they_can(tmp_path):
         graph=edges,
         class_weight={2: 3.0, 1: np.float32(1)},
         random_state=np.random.RandomState(3),
+        encoding_settings={"k_max": np.int64(2)},
+        device=torch.device("cpu"),
     )
     estimator.fit(X, (y > 8) + 1)
     estimator.save(tmp_path / "m.safetensors")
     again = TabPETClassifier.load(tmp_path / "m.safetensors")
     assert again.class_weight == {2: 3.0, 1: 1.0} and again.graph == [["size", "age", 2.0]]
+    assert again.encoding_settings == {"k_max": 2} and again.device == "cpu"
     assert again.random_state is None and again.classes_.tolist() == [1, 2]
     np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
 
@@ -147,6 +152,14 @@ def test_what_is_no_saved_estimator_is_refused(tmp_path):
     with pytest.raises(TabpetError, match="not a saved estimator"):
         TabPETClassifier.load(path)
     fitted("regression")[0].save(path)
+    with safe_open(path, framework="np") as file:
+        facts = json.loads(file.metadata()["tabpet"])
+    wrong = {"format": 1}, {"preparation": {}}, {"parameters": {}}, {"backbone_settings": {}}
+    for change in wrong:
+        metadata = {"tabpet": json.dumps({**facts, **change})}
+        save_file(load_file(path), tmp_path / "wrong", metadata)
+        with pytest.raises(TabpetError, match="was not written by this version's `save`"):
+            TabPETRegressor.load(tmp_path / "wrong")
     with pytest.raises(TabpetError, match=r"holds a TabPETRegressor: use TabPETRegressor.load"):
         TabPETClassifier.load(path)
 
@@ -258,6 +271,45 @@ def test_time_limit_keeps_the_best_so_far(monkeypatch):
     monkeypatch.undo()
     two = make("regression", **settings, epochs=2).fit(X, y)
     np.testing.assert_array_equal(cut.predict(X), two.predict(X))
+
+
+def test_time_that_is_over_before_there_is_a_graph_says_what_to_change():
+    X, y = make_table()
+    with pytest.raises(ValueError, match="no notears graph: .* Raise graph_seconds or max_seconds"):
+        make("regression", graph="notears", max_seconds=1e-9).fit(X, y)
+
+
+def test_a_loss_that_explodes_says_what_to_change():
+    X, y = make_table()
+    with pytest.raises(ValueError, match="not finite in epoch 1. Lower learning_rate or alpha"):
+        make("regression", alpha=1e30).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (pd.Series([1, 2] * 45, dtype=object), [1, 2]),
+        (pd.Series([True, False] * 45, dtype=object), [False, True]),
+        (pd.Series([True, False] * 45, dtype="boolean"), [False, True]),
+        (pd.Series([1, 2] * 45, dtype="Int64"), [1, 2]),
+        (pd.Series(["u", "v"] * 45, dtype="string"), ["u", "v"]),
+    ],
+)
+def test_classes_are_what_was_given_whatever_holds_them(y, classes):
+    estimator = make("classification", alpha=0.5, epochs=1).fit(make_table()[0], y)
+    assert estimator.classes_.tolist() == classes
+    assert type(estimator.classes_.tolist()[0]) is type(classes[0])
+
+
+def test_warnings_point_to_the_line_that_calls_fit(monkeypatch):
+    X, y = make_table(100)
+    monkeypatch.setattr(base, "Clock", partial(Countdown, looks=10))
+    with pytest.warns(UserWarning) as caught:
+        make("regression", alpha=1.0, batch_size=20, max_seconds=60).fit(X.assign(k=1), y)
+        make("regression", alpha=1.0, batch_size=20, graph=[], max_seconds=60).fit(X, y)
+    messages = " ".join(str(one.message) for one in caught)
+    assert all(words in messages for words in ("constant", "timeout", "no edges"))
+    assert {one.filename for one in caught} == {__file__}
 
 
 def test_time_that_is_over_in_the_first_epoch_says_what_to_change():
