@@ -50,7 +50,7 @@ def encode_features(
         weighted = graph_of_edges(graph, split.info, columns)
     encoding = encode(weighted, **settings.model_dump())
     if encoding.graph_state == "failed":
-        more = "Raise graph_seconds or max_seconds, c" if found.status == "timeout" else "C"
+        more = "Raise graph_seconds or max_seconds, c" if weighted.status == "timeout" else "C"
         raise TableError(f"{encoding.graph_reason}. {more}hoose another graph, or graph='none'.")
     if encoding.graph_reason:
         warnings.warn(encoding.graph_reason, UserWarning, stacklevel=4)
