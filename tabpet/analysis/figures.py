@@ -232,7 +232,7 @@ def _curve_figure(
     width: float, height: float, *, left: float, right: float, bottom: float, top: float
 ) -> Figure:
     """With fixed margins, in inches: a solver for so many panels takes longer than drawing them."""
-    figure = plot.new_figure(width, height, layout=None)
+    figure = Figure(figsize=(width, height), layout="none")  # type: ignore[arg-type]  # stubs lack it
     figure.subplots_adjust(left / width, bottom / height, 1 - right / width, 1 - top / height)
     return figure
 
@@ -378,7 +378,7 @@ def draw_critical_difference(results: Results) -> Drawing:
     }
     means = pd.Series(difference.mean_ranks, index=list(labels.values()))
     p_values = difference.p_values.rename(index=labels, columns=labels)
-    figure = plot.new_figure(9.0, 1.7 + 0.24 * len(means))
+    figure = Figure(figsize=(9.0, 1.7 + 0.24 * len(means)))
     axes = figure.subplots()
     diagram = critical_difference_diagram(
         means,
@@ -436,7 +436,7 @@ def draw_time(results: Results) -> Drawing:
     if cost.reason is not None or not cost.data["hours"].any():
         raise NothingToDraw("No graph and no run has a time.")
     hours = cost.data
-    figure = plot.new_figure(7.2, 1.1 + 0.3 * len(hours))
+    figure = Figure(figsize=(7.2, 1.1 + 0.3 * len(hours)))
     axes = figure.subplots()
     places = np.arange(len(hours))
     training = hours["stage"].str.startswith("Training")

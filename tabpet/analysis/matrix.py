@@ -82,7 +82,7 @@ def draw_comparison_matrix(results: Results) -> Drawing:
         raise NothingToDraw("No dataset has results of two methods to compare.")
     methods, significance = comparison.methods, results.settings.level
     n = len(methods)
-    figure = plot.new_figure(max(6.5, 1.7 + _SQUARE_WIDTH * n), 1.95 + _SQUARE_HEIGHT * n)
+    figure = Figure(figsize=(max(6.5, 1.7 + _SQUARE_WIDTH * n), 1.95 + _SQUARE_HEIGHT * n))
     axes = figure.subplots()
     places = permutations(range(n), 2)
     for (row, column), pair in zip(places, comparison.both_ways.itertuples(), strict=True):
