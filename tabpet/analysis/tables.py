@@ -59,13 +59,10 @@ def _main_data(results: Results, task: str) -> pd.DataFrame:
     data = methods.merge(ranked, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["best"] = data["rank"] == data.groupby("dataset")["rank"].transform("min")
-    data = data.join(ranks.means, on="method")
-    data["ranked_datasets"] = data["method"].map(ranks.datasets)
-    return data
+    return data.join(ranks.means, on="method")
 
 
 def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
-    ranks = results.ranks[task]
     columns = _method_columns("main", results.method_table(task), attrgetter("short_label"))
     texts = spread(results.by_dataset(data), "method", columns, "Dataset", results.short)
     # Marks are further texts of the same columns, made from ranks instead of scores.
@@ -77,15 +74,12 @@ def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
     }
     marks = spread(results.by_dataset(marked), "method", as_they_are, "Dataset", results.short)
     # References are not ranked.
-    footer = {
-        (column.group, column.heading): [
-            number(ranks.mean[method]),
-            narrow_interval(*ranks.intervals.loc[method]),
-            whole(ranks.datasets[method]),
-        ]
-        for method, (column, *_) in columns.items()
-        if ranks.datasets.get(method)
-    }
+    footer = {}
+    for method, mean, low, high, datasets in results.ranks[task].means.itertuples():
+        if datasets:
+            first = columns[method][0]
+            texts_below = [number(mean), narrow_interval(low, high), whole(datasets)]
+            footer[first.group, first.heading] = texts_below
     panel = Panel(texts, f"{TASKS[task]}, {METRICS[task]}", marks)
     return panel.with_footer(pd.DataFrame(footer, index=["mean rank", "interval", "n"]))
 

@@ -99,11 +99,11 @@ def test_a_further_method_changes_what_mean_ranks_say_of_two_others():
     family = {f"c{n}": np.where(a > b, 0.5, 0.7 + n / 100) for n in range(6)}
     crowded = scores.assign(**family)
     alone, company = (rank_methods("classification", table) for table in (scores, crowded))
-    assert alone.mean["a"] < alone.mean["b"]
-    assert company.mean["a"] > company.mean["b"]
+    assert alone.means.loc["a", "mean_rank"] < alone.means.loc["b", "mean_rank"]
+    assert company.means.loc["a", "mean_rank"] > company.means.loc["b", "mean_rank"]
     before, after = (pairwise_numbers({"classification": table}) for table in (scores, crowded))
     pd.testing.assert_frame_equal(after.loc[before.index], before)
-    assert critical_difference(company.table).methods[0] == "b"
+    assert critical_difference(company.table).means.index[0] == "b"
 
 
 def test_mean_ranks_have_intervals_that_other_datasets_could_give():
@@ -111,15 +111,15 @@ def test_mean_ranks_have_intervals_that_other_datasets_could_give():
     # probability of 0.97 up to four, so about 1.0 to 1.4.
     scores = frame(a=[1.0] * 8 + [0.0] * 2, b=[0.5] * 10)
     ranks = rank_methods("classification", scores)
-    assert ranks.mean["a"] == pytest.approx(1.2)
-    low, high = ranks.intervals.loc["a"]
+    mean, low, high, datasets = ranks.means.loc["a"]
+    assert mean == pytest.approx(1.2) and datasets == 10
     assert 1.0 <= low <= 1.1 and 1.3 <= high <= 1.6
-    again = rank_methods("classification", scores).intervals
-    pd.testing.assert_frame_equal(ranks.intervals, again)
-    wider = rank_methods("classification", scores, significance=0.01).intervals.loc["a"]
-    assert wider["high"] >= high and wider["low"] <= low
+    again = rank_methods("classification", scores).means
+    pd.testing.assert_frame_equal(ranks.means, again)
+    wider = rank_methods("classification", scores, significance=0.01).means.loc["a"]
+    assert wider["mean_rank_high"] >= high and wider["mean_rank_low"] <= low
     equal = frame(a=[1.0, 1.0], b=[0.5, 0.5], c=[np.nan, 0.2])
-    intervals = rank_methods("classification", equal).intervals
+    intervals = rank_methods("classification", equal).means[["mean_rank_low", "mean_rank_high"]]
     assert intervals.loc["a"].tolist() == [1.0, 1.0]
     assert intervals.loc["c"].isna().all()  # one dataset has no spread
 
@@ -129,7 +129,7 @@ def test_a_mean_rank_of_a_coin_toss_covers_a_half():
     inside = 0
     for _ in range(60):
         scores = pd.DataFrame(rng.random((25, 2)), columns=["a", "b"])
-        low, high = rank_methods("classification", scores, samples=400).intervals.loc["a"]
+        _, low, high, _ = rank_methods("classification", scores, samples=400).means.loc["a"]
         inside += low <= 1.5 <= high
     # Binomial with 60 draws of 0.95: fewer than 50 has a probability below 0.001.
     assert inside >= 50
