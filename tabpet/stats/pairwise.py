@@ -50,8 +50,8 @@ def holm(p_values: Values) -> np.ndarray:
     """Holm's step-down correction; tests without a p-value stay so and are not counted."""
     values = np.asarray(p_values, dtype=float)
     corrected = np.full(values.shape, np.nan)
-    known = np.flatnonzero(np.isfinite(values))
-    order = known[np.argsort(values[known], kind="stable")]
+    finite = np.flatnonzero(np.isfinite(values))
+    order = finite[np.argsort(values[finite], kind="stable")]
     scaled = values[order] * np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected

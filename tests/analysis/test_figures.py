@@ -214,8 +214,8 @@ def test_bars_of_the_diagram_are_the_same_in_every_process():
 def test_sizes_of_other_datasets_are_no_sizes():
     results = Results(runs_frame(runs_of({(1, 0.0): 1, (1, 1.0): 1})))
     others = Results(results.scores, datasets=grid.datasets_frame())
-    for one in (results, others):
-        [reason] = plot.draw(DRAWERS["size"], one).numbers["reason"]
+    for without in (results, others):
+        [reason] = plot.draw(DRAWERS["size"], without).numbers["reason"]
         assert reason.startswith("No dataset has both a size and")
 
 

@@ -299,7 +299,7 @@ def test_filters_choose_rows_and_curves(opened, results):
 
     opened.find_element(By.CSS_SELECTOR, ".filters [type=reset]").click()
     wait(opened, lambda _: len(visible_rows(opened)) == len(spearman))
-    assert all(one.is_displayed() for one in panels)
+    assert all(panel.is_displayed() for panel in panels)
 
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
