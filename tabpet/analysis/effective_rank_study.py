@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from scipy.stats import spearmanr
 
@@ -84,7 +85,7 @@ def draw_ranks(joined: pd.DataFrame) -> Drawing:
     """Rank over alpha with every dataset's own curve, and the test score over the same alphas."""
     if joined.empty:
         raise NothingToDraw(NOTHING_MEASURED)
-    figure = plot.new_figure(9, 3.8)
+    figure = Figure(figsize=(9, 3.8))
     left, right = figure.subplots(1, 2)
     for place, encoding in enumerate(joined["encoding"].unique()):
         rows = joined[joined["encoding"] == encoding]

@@ -27,6 +27,7 @@ from tabpet.analysis.formats import (
     number,
     p_words,
     percent,
+    whole,
 )
 from tabpet.analysis.matrix import draw_comparison_matrix
 from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
@@ -232,7 +233,7 @@ def _curve_figure(
     width: float, height: float, *, left: float, right: float, bottom: float, top: float
 ) -> Figure:
     """With fixed margins, in inches: a solver for so many panels takes longer than drawing them."""
-    figure = plot.new_figure(width, height, layout=None)
+    figure = Figure(figsize=(width, height), layout="none")  # type: ignore[arg-type]  # stubs lack it
     figure.subplots_adjust(left / width, bottom / height, 1 - right / width, 1 - top / height)
     return figure
 
@@ -308,14 +309,16 @@ def draw_rank_heatmap(results: Results) -> Drawing:
         axes.set_title(f"{TASKS[task]}: rank, 1 is best")
         long = ranks.table.rename_axis("dataset").reset_index()
         long = long.melt("dataset", var_name="method", value_name="rank").assign(task=task)
-        numbers.append(long.join(ranks.means, on="method"))
+        numbers.append(long.join(ranks.means.drop(columns="ranked_datasets"), on="method"))
     return Drawing(figure, pd.concat(numbers, ignore_index=True))
 
 
 def method_ranks(results: Results) -> dict[str, Ranks]:
     """Ranks by task, datasets x methods: transformers and tuned trees, best mean rank first."""
     by_task = {
-        task: replace(ranks, table=ranks.table[ranks.mean.sort_values(kind="stable").index])
+        task: replace(
+            ranks, table=ranks.table[ranks.means["mean_rank"].sort_values(kind="stable").index]
+        )
         for task, ranks in results.ranks.items()
         if not ranks.table.empty
     }
@@ -332,12 +335,8 @@ def _heatmap(axes: Axes, ranks: Ranks, results: Results, width: int) -> None:
     for place, method in enumerate(map(str, table)):
         for column, rank in enumerate(table[method]):
             _rank_cell(axes, column, place, rank, n_methods)
-        low, high = map(float, ranks.intervals.loc[method])
-        texts = (
-            number(ranks.mean[method]),
-            narrow_interval(low, high, 2),
-            str(ranks.datasets[method]),
-        )
+        mean, low, high, datasets = map(float, ranks.means.loc[method])
+        texts = (number(mean), narrow_interval(low, high, 2), whole(datasets))
         for (name, right), text in zip(ends.items(), texts, strict=True):
             weight = "bold" if name == "mean" else "normal"
             plot.centred(axes, n_datasets + right, place, text, weight=weight, fontsize=8)
@@ -373,12 +372,12 @@ def draw_critical_difference(results: Results) -> Drawing:
     if difference is None:
         raise NothingToDraw("Fewer than two datasets have results of the same methods.")
     labels = {
-        method: f"{method_label(method)} ({narrow_interval(*interval, 2)})"
-        for method, interval in zip(difference.methods, difference.intervals, strict=True)
+        method: f"{method_label(method)} ({narrow_interval(low, high, 2)})"
+        for method, _, low, high, _ in difference.means.itertuples()
     }
-    means = pd.Series(difference.mean_ranks, index=list(labels.values()))
+    means = difference.means["mean_rank"].rename(labels)
     p_values = difference.p_values.rename(index=labels, columns=labels)
-    figure = plot.new_figure(9.0, 1.7 + 0.24 * len(means))
+    figure = Figure(figsize=(9.0, 1.7 + 0.24 * len(means)))
     axes = figure.subplots()
     diagram = critical_difference_diagram(
         means,
@@ -423,11 +422,9 @@ def _difference_title(difference: CriticalDifference) -> str:
 
 def _difference_numbers(difference: CriticalDifference) -> pd.DataFrame:
     """Mean ranks and, in further columns, the p-value against each method."""
-    frame = pd.DataFrame({"method": difference.methods, "mean_rank": difference.mean_ranks})
-    frame["mean_rank_low"], frame["mean_rank_high"] = zip(*difference.intervals, strict=True)
-    frame["datasets"], frame["critical_difference"] = difference.datasets, difference.distance
-    against = difference.p_values.loc[list(difference.methods), list(difference.methods)]
-    return frame.join(against.add_prefix("p_").reset_index(drop=True))
+    frame = difference.means.drop(columns="ranked_datasets").rename_axis("method")
+    frame = frame.assign(datasets=difference.datasets, critical_difference=difference.distance)
+    return frame.join(difference.p_values[frame.index].add_prefix("p_")).reset_index()
 
 
 def draw_time(results: Results) -> Drawing:
@@ -436,7 +433,7 @@ def draw_time(results: Results) -> Drawing:
     if cost.reason is not None or not cost.data["hours"].any():
         raise NothingToDraw("No graph and no run has a time.")
     hours = cost.data
-    figure = plot.new_figure(7.2, 1.1 + 0.3 * len(hours))
+    figure = Figure(figsize=(7.2, 1.1 + 0.3 * len(hours)))
     axes = figure.subplots()
     places = np.arange(len(hours))
     training = hours["stage"].str.startswith("Training")

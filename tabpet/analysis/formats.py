@@ -78,7 +78,7 @@ def score(value: float, decimals: int = 3) -> str:
     return number(value, 1 if abs(value) >= 1000 else decimals)
 
 
-def score_of(task: str, value: float) -> str:
+def score_of(value: float, task: str) -> str:
     """A score with the digits that its metric needs."""
     if task == "classification":
         return f"{value:.4f}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tabpet.analysis import plot
 from tabpet.analysis.formats import count
@@ -47,7 +48,7 @@ def draw_entropy(results: Results) -> Drawing:
     """Entropy of all graphs, a line of bars per estimator (paper, figure 3)."""
     facts = graph_facts(results)
     methods = present(GRAPHS.entries, facts["method"])
-    figure = plot.new_figure(7.2, 0.9 + 0.62 * len(methods))
+    figure = Figure(figsize=(7.2, 0.9 + 0.62 * len(methods)))
     axes = figure.subplots()
     _bar_lines(axes, facts, "entropy", methods)
     axes.set_title(f"{count(facts['dataset'].nunique(), 'dataset')}; {_BAR_NOTE}")

@@ -57,7 +57,6 @@ class Control:
 class Effect:
     """What the main encoding does to one model: the numbers, and what was decided from them."""
 
-    model: str
     improvements: pd.Series  # percent, by dataset
     oracle_median: float
     comparison: Comparison
@@ -67,7 +66,7 @@ class Effect:
     @property
     def label(self) -> str:
         """What people call the model."""
-        return model_label(self.model)
+        return model_label(self.decision.model)
 
     @property
     def datasets(self) -> int:
@@ -116,26 +115,24 @@ def main_effects(results: Results) -> list[Effect]:
     averages = results.averages.dropna(subset=["improvement"])
     averages = averages[averages["encoding"] == settings.main_encoding].set_index("dataset")
     models = present(TRANSFORMERS, averages["model"])
-    main = {model: averages[averages["model"] == model] for model in models}
-    controls = {model: tuple(_controls(results, model)) for model in models}
+    gains = [averages[averages["model"] == model] for model in models]
+    controls = [tuple(_controls(results, model)) for model in models]
     evidence = [
-        Evidence(
-            model,
-            main[model]["improvement"],
-            {control.kind: control.lead for control in controls[model]},
-        )
-        for model in models
+        Evidence(model, rows["improvement"], {control.kind: control.lead for control in beside})
+        for model, rows, beside in zip(models, gains, controls, strict=True)
     ]
+    decisions = judge(evidence, settings.level)
     return [
         Effect(
-            model=decision.model,
-            improvements=(gains := main[decision.model]["improvement"]),
-            oracle_median=float(main[decision.model]["oracle_improvement"].median()),
-            comparison=compare(gains, settings.level, settings.rope, settings.bootstrap),
-            controls=controls[decision.model],
+            improvements=rows["improvement"],
+            oracle_median=float(rows["oracle_improvement"].median()),
+            comparison=compare(
+                rows["improvement"], settings.level, settings.rope, settings.bootstrap
+            ),
+            controls=beside,
             decision=decision,
         )
-        for decision in judge(evidence, settings.level)
+        for decision, rows, beside in zip(decisions, gains, controls, strict=True)
     ]
 
 
@@ -183,7 +180,7 @@ def _learned_duel(results: Results) -> Duel | None:
 def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
     """The first model with encodings against the tuned trees."""
     for effect, tree in product(effects[:1], TREES):
-        both = scores_of_both(results, str(Method(effect.model, "pet")), tree)
+        both = scores_of_both(results, str(Method(effect.decision.model, "pet")), tree)
         if len(both):
             wins = [
                 win_rate(str(task), rows["test"], rows["test_other"]).wins

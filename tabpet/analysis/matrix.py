@@ -1,6 +1,7 @@
 """Every method against every other: a table, and the multi-comparison matrix as a figure."""
 
 from itertools import chain, permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, 
 from tabpet.analysis.results import TASKS, Results
 from tabpet.analysis.table import Panel, Table
 from tabpet.names import Method, method_label
-from tabpet.stats import Pair, PairwiseComparison, compare_pairs
+from tabpet.stats import PairwiseComparison, compare_pairs
 
 _SQUARE_WIDTH, _SQUARE_HEIGHT = 0.86, 0.5  # inches
 _STRONGEST = 0.45  # opacity of the largest difference, so that text on it stays readable
@@ -32,58 +33,44 @@ def compare_methods(results: Results, scope: str) -> PairwiseComparison:
 def comparison_matrix_table(results: Results) -> Table:
     """Every pair of methods: mean difference, wins, ties and losses, test with and without Holm."""
     comparisons = {scope: compare_methods(results, scope) for scope in SCOPES}
-    rows = [pair_rows(comparison, scope) for scope, comparison in comparisons.items()]
-    data = pd.concat(rows, ignore_index=True)
-    if data.empty:
+    rows = {scope: pair_rows(comparison, scope) for scope, comparison in comparisons.items()}
+    rows = {scope: pairs for scope, pairs in rows.items() if len(pairs)}
+    if not rows:
         return Table.empty("comparison_matrix", "no dataset has results of two methods")
+    data = pd.concat(rows.values(), ignore_index=True)
     methods, others = data["method"].map(method_label), data["other"].map(method_label)
-    pairs = data.set_axis(methods + " against " + others)
-    matrices = [
-        _matrix_panel(comparison, scope, results.settings.level)
-        for scope, comparison in comparisons.items()
-        if (data["task"] == scope).any()
-    ]
-    listings = panels_by_scope("comparison_matrix", pairs, "Methods")
+    listings = panels_by_scope(
+        "comparison_matrix", data.set_axis(methods + " against " + others), "Methods"
+    )
+    matrices = [_matrix_panel(comparisons[scope], scope, results.settings.level) for scope in rows]
     panels = chain.from_iterable(zip(matrices, listings, strict=True))
     return Table.of("comparison_matrix", data, panels, **results.words)
 
 
 def pair_rows(comparison: PairwiseComparison, scope: str) -> pd.DataFrame:
     """A row per pair that shares a dataset."""
-    return pd.DataFrame(
-        {
-            "method": pair.method,
-            "other": pair.other,
-            "task": scope,
-            "datasets": pair.duel.datasets,
-            "mean_difference_pct": pair.mean,
-            "median_difference_pct": pair.median,
-            "wins": pair.duel.wins,
-            "ties": pair.duel.ties,
-            "losses": pair.duel.losses,
-            "p": pair.test.p,
-            "p_holm": pair.p_holm,
-            "effect_size": pair.test.effect_size,
-            "zeros": pair.test.zeros,
-            "tied_differences": pair.test.ties,
-        }
-        for pair in comparison.pairs
-        if pair.duel.datasets
-    )
+    pairs = comparison.pairs[comparison.pairs["datasets"] > 0].reset_index(drop=True)
+    pairs.insert(2, "task", scope)
+    return pairs
 
 
 def _matrix_panel(comparison: PairwiseComparison, scope: str, significance: float) -> Panel:
     """Mean differences of row against column; bold where significant."""
-    methods = comparison.methods
+    methods = list(comparison.methods)
     header = pd.MultiIndex.from_tuples(
         [("", Method.parse(method).short_label) for method in methods], names=["", "Method"]
     )
-    texts = pd.DataFrame("", index=list(map(method_label, methods)), columns=header)
-    marks = texts.copy()
-    for (row, method), (column, other) in permutations(enumerate(methods), 2):
-        pair = comparison.pair(method, other)
-        texts.iloc[row, column] = percent(pair.mean)
-        marks.iloc[row, column] = "best" if pair.p_holm < significance else ""
+    pairs = comparison.both_ways.reset_index()
+    pairs["text"] = pairs["mean_difference_pct"].map(percent)
+    pairs["mark"] = np.where(pairs["p_holm"] < significance, "best", "")
+    texts, marks = (
+        pairs.pivot_table(index="method", columns="other", values=column, aggfunc="first")
+        .reindex(index=methods, columns=methods, fill_value="")
+        .fillna("")  # a method against itself
+        .set_axis(list(map(method_label, methods)))
+        .set_axis(header, axis=1)
+        for column in ("text", "mark")
+    )
     return Panel(texts, f"{SCOPES[scope]}, mean difference in %", marks)
 
 
@@ -95,10 +82,11 @@ def draw_comparison_matrix(results: Results) -> Drawing:
         raise NothingToDraw("No dataset has results of two methods to compare.")
     methods, significance = comparison.methods, results.settings.level
     n = len(methods)
-    figure = plot.new_figure(max(6.5, 1.7 + _SQUARE_WIDTH * n), 1.95 + _SQUARE_HEIGHT * n)
+    figure = Figure(figsize=(max(6.5, 1.7 + _SQUARE_WIDTH * n), 1.95 + _SQUARE_HEIGHT * n))
     axes = figure.subplots()
-    for (row, method), (column, other) in permutations(enumerate(methods), 2):
-        _draw_pair(axes, row, column, comparison.pair(method, other), significance)
+    places = permutations(range(n), 2)
+    for (row, column), pair in zip(places, comparison.both_ways.itertuples(), strict=True):
+        _draw_pair(axes, row, column, pair, significance)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
     names = [method_label(method) for method in methods]
@@ -112,20 +100,20 @@ def draw_comparison_matrix(results: Results) -> Drawing:
     return Drawing(figure, rows)
 
 
-def _draw_pair(axes: Axes, row: int, column: int, pair: Pair, significance: float) -> None:
+def _draw_pair(axes: Axes, row: int, column: int, pair: Any, significance: float) -> None:
     """Mean difference, wins/ties/losses and both p-values; bold where the corrected is small."""
-    if not pair.duel.datasets:
+    if not pair.datasets:
         centred(axes, column, row, NOTHING, color=SOFT, fontsize=7)
         return
     # By logarithm, or a few large differences would leave all others white.
-    strength = _STRONGEST * min(1.0, float(np.log1p(abs(pair.mean)) / np.log1p(_FULL)))
-    colour = MAIN if pair.mean > 0 else WARM
-    plot.square(axes, column, row, colour, strength)
+    mean = pair.mean_difference_pct
+    strength = _STRONGEST * min(1.0, float(np.log1p(abs(mean)) / np.log1p(_FULL)))
+    plot.square(axes, column, row, MAIN if mean > 0 else WARM, strength)
     weight = "bold" if pair.p_holm < significance else "normal"
     lines = (
-        (-0.31, f"{percent(pair.mean)} %", 8.0),
-        (-0.07, f"{pair.duel.wins} / {pair.duel.ties} / {pair.duel.losses}", 6.5),
-        (0.14, f"p {p_value(pair.test.p)}", 6.5),
+        (-0.31, f"{percent(mean)} %", 8.0),
+        (-0.07, f"{pair.wins} / {pair.ties} / {pair.losses}", 6.5),
+        (0.14, f"p {p_value(pair.p)}", 6.5),
         (0.34, f"Holm {p_value(pair.p_holm)}", 6.5),
     )
     for down, text, size in lines:

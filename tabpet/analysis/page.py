@@ -1,8 +1,7 @@
 """One self-contained page about a run: what was run, what came out, and everything behind it."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,12 +16,12 @@ from tabpet.analysis import plot
 from tabpet.analysis.captions import ALL_FIGURES
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
-from tabpet.analysis.formats import count, p_words, percent, percent_words, score_of
+from tabpet.analysis.formats import count, percent, score_of
 from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
-from tabpet.analysis.results import TASKS, TRANSFORMERS, Results
-from tabpet.analysis.sentences import load_template
+from tabpet.analysis.results import TRANSFORMERS, Results
+from tabpet.analysis.sentences import load_template, write_sentences
 from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
 from tabpet.names import Method, encoding_label, model_label
@@ -48,14 +47,6 @@ ElementTree.register_namespace("", _SVG)
 ElementTree.register_namespace("xlink", _XLINK)
 
 
-@dataclass(frozen=True)
-class KeyNumber:
-    """One of the large numbers under the headline."""
-
-    value: str
-    label: str
-
-
 def render_page(
     results: Results,
     headline: Headline,
@@ -69,12 +60,23 @@ def render_page(
         for study in studies
         for name, drawing in study.drawings.items()
     }
-    template = load_template("page.html", score=_score, percent=_percent, raw=_raw)
+    template = load_template(
+        "page.html",
+        count=count,
+        score=_unless_missing(score_of),
+        percent=_unless_missing(percent),
+        raw=_unless_missing(lambda value: repr(float(value))),  # for sorting
+    )
+    learned = results.scores[~results.scores["encoding"].isin([TUNED, DEFAULT])]
     return template.render(
         verdict=headline.verdict,
         lines=[line.partition(": ")[::2] for line in headline.lines],
         numbers=key_numbers(results),
-        facts=run_facts(results),
+        tasks=pd.Series(results.tasks).value_counts(),
+        learners=[model_label(model) for model in results.scores["model"].unique()],
+        encodings=[encoding_label(name) for name in learned["encoding"].unique()],
+        n_splits=results.scores["split"].nunique(),
+        n_seeds=results.scores["seed"].nunique(),
         rows=result_rows(results).to_dict("records"),
         main_encoding=encoding_label(results.settings.main_encoding),
         significance=significance_table(results),
@@ -99,54 +101,11 @@ def _template(name: str) -> str:
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
-def run_facts(results: Results) -> str:
-    """What was run, in a sentence."""
-    scores = results.scores
-    if scores.empty:
-        return "Nothing has been run."
-    tasks = pd.Series(results.tasks).value_counts()
-    kinds = " and ".join(f"{tasks[task]} {task}" for task in TASKS if task in tasks)
-    learners = [model_label(model) for model in scores["model"].unique()]
-    names = scores["encoding"][~scores["encoding"].isin([TUNED, DEFAULT])].unique()
-    encodings = "; ".join(encoding_label(name) for name in names)
-    facts = [
-        f"{count(len(results.tasks), 'dataset')} ({kinds})",
-        f"{count(len(learners), 'learner')} ({', '.join(learners)})",
-        f"{count(len(names), 'encoding')} ({encodings})" if encodings else "no encodings",
-        count(scores["split"].nunique(), "split"),
-        count(scores["seed"].nunique(), "seed"),
-    ]
-    return ", ".join(facts) + "."
-
-
-def key_numbers(results: Results) -> list[KeyNumber]:
-    """The numbers that a reader looks for first, of the first model."""
-    effects = main_effects(results)
-    if not effects:
-        return []
-    first = effects[0]
-    model, encoding = model_label(first.model), encoding_label(results.settings.main_encoding)
-    numbers = [
-        KeyNumber(str(first.datasets), "datasets with a result"),
-        KeyNumber(percent_words(first.median), f"median improvement, {model} with {encoding}"),
-        KeyNumber(
-            percent_words(first.oracle_median), "the same with alpha chosen on test rows (oracle)"
-        ),
-    ]
-    numbers += [
-        KeyNumber(
-            percent_words(control.median),
-            f"median with {control.kind} encodings, alpha chosen on validation rows, "
-            f"{count(control.datasets, 'dataset')} (oracle {percent_words(control.oracle_median)})",
-        )
-        for control in first.controls
-        if control.datasets
-    ]
-    if first.decision.decidable:
-        corrected = f", corrected over {len(effects)} models" if len(effects) > 1 else ""
-        label = f"Wilcoxon signed-rank, two-sided{corrected}"
-        numbers.append(KeyNumber(p_words(first.decision.p), label))
-    return numbers
+def key_numbers(results: Results) -> list[list[str]]:
+    """The large numbers under the headline, each with what it is."""
+    encoding = encoding_label(results.settings.main_encoding)
+    lines = write_sentences("key_numbers", effects=main_effects(results), encoding=encoding)
+    return [line.split(": ", 1) for line in lines]
 
 
 def result_rows(results: Results) -> pd.DataFrame:
@@ -158,17 +117,13 @@ def result_rows(results: Results) -> pd.DataFrame:
         encoding=[encoding_label(encoding) for encoding in averages["encoding"]],
         note=list(map(results.graph_note, averages["dataset"], averages["encoding"])),
     )
-    models = methods["method"].map(lambda method: Method.parse(method).model)
-    kinds = methods["method"].map(
-        lambda method: DEFAULT if Method.parse(method).is_reference else TUNED
-    )
+    parsed = list(map(Method.parse, methods["method"]))
     learners = methods.rename(columns={"sd": "test_sd"}).assign(
-        model=models.map(model_label),
-        encoding="none, " + kinds,
+        model=[model_label(method.model) for method in parsed],
+        encoding=[f"none, {DEFAULT if method.is_reference else TUNED}" for method in parsed],
         note="",
         alpha="",
-    )
-    learners = learners[~models.isin(results.models)]
+    )[[method.model not in results.models for method in parsed]]
     filled = [frame for frame in (transformers, learners) if len(frame)]
     rows = pd.concat(filled or [transformers], ignore_index=True)
     return rows.reindex(columns=transformers.columns)  # trees alone have no improvement
@@ -224,8 +179,8 @@ def _curve_panels(results: Results) -> list[dict[str, Any]]:
 def _curve_model(model: str) -> dict[str, str]:
     """A line of the legend of the curves."""
     place = TRANSFORMERS.index(model) % len(_DASHES)
-    dashes = _DASHES[place]
-    return {"name": model_label(model), "colour": _COLOURS[plot.SERIES[place]], "dashes": dashes}
+    colour = _COLOURS[plot.SERIES[place]]
+    return {"name": model_label(model), "colour": colour, "dashes": _DASHES[place]}
 
 
 def inline_svg(svg: str, name: str) -> str:
@@ -249,7 +204,8 @@ def inline_svg(svg: str, name: str) -> str:
             element.tail = "\n"
     width = float(root.attrib.pop("width").removesuffix("pt")) * _POINT
     del root.attrib["height"]
-    root.attrib |= {"style": f"--natural: {width:.0f}px", "role": "img", "aria-label": _label(name)}
+    title = ALL_FIGURES[name].title if name in ALL_FIGURES else "Improvement over alpha"
+    root.attrib |= {"style": f"--natural: {width:.0f}px", "role": "img", "aria-label": title}
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -264,18 +220,6 @@ def _inline_attribute(key: str, value: str, name: str) -> str:
     return value.replace("url(#", f"url(#{name}-")
 
 
-def _label(name: str) -> str:
-    return ALL_FIGURES[name].title if name in ALL_FIGURES else "Improvement over alpha"
-
-
-def _score(value: float, task: str) -> str:
-    return score_of(task, value) if np.isfinite(value) else ""
-
-
-def _percent(value: float) -> str:
-    return percent(value) if np.isfinite(value) else ""
-
-
-def _raw(value: float) -> str:
-    """A number for sorting; nothing for one that is missing."""
-    return repr(float(value)) if np.isfinite(value) else ""
+def _unless_missing(write: Callable[..., str]) -> Callable[..., str]:
+    """The same format, and nothing for a number that is missing."""
+    return lambda value, *about: write(value, *about) if np.isfinite(value) else ""

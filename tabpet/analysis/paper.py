@@ -26,13 +26,6 @@ from tabpet.names import EncodingName, Method, Variant, method_label, model_labe
 from tabpet.stats import summarize
 
 REFERENCE = Path(__file__).parent / "reference"
-OUR_NAMES = {
-    "chowliu": "chow_liu",
-    "ft": "ft_transformer",
-    "ft+pet": "ft_transformer+pet",
-    "tabtransformer": "tab_transformer",
-    "tabtransformer+pet": "tab_transformer+pet",
-}
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
 ROUNDING = 5e-5  # half of the last digit that the paper prints
 NUMBERS = ["seeds", "splits", "test", "sd", "improvement", "oracle_test", "oracle_improvement"]
@@ -43,19 +36,20 @@ VERDICTS = ("within", "better", "worse", "not run")
 def read_reference(name: str, dtype: str | None = None) -> pd.DataFrame:
     """One table of the paper: `main_results`, `graph_methods`, ...; `str` keeps printed digits."""
     # Only empty fields are missing: `NA` could be an abbreviation.
-    frame = pd.read_csv(
-        REFERENCE / f"{name}.csv", dtype=dtype, keep_default_na=False, na_values=[""]
-    )
-    for column in {"model", "method", "model_or_method"} & set(frame):
-        frame[column] = frame[column].replace(OUR_NAMES)
-    return frame
+    path = REFERENCE / f"{name}.csv"
+    return pd.read_csv(path, dtype=dtype, keep_default_na=False, na_values=[""])
+
+
+def _dataset_names() -> pd.Series:
+    """The names of the paper's datasets by abbreviation."""
+    return read_reference("datasets").set_index("abbr")["name"]
 
 
 def graph_minutes() -> pd.DataFrame:
     """The paper's minutes per dataset and estimator."""
-    names = read_reference("datasets")[["abbr", "name"]].rename(columns={"name": "dataset"})
-    minutes = read_reference("graph_timing").merge(names, on="abbr")
-    return minutes[["dataset", "method", "minutes"]].rename(columns={"minutes": "paper_minutes"})
+    minutes = read_reference("graph_timing").rename(columns={"minutes": "paper_minutes"})
+    minutes["dataset"] = minutes["abbr"].map(_dataset_names())
+    return minutes[["dataset", "method", "paper_minutes"]]
 
 
 def paper_table(results: Results) -> Table:
@@ -82,46 +76,37 @@ def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:
 
 def _published_scores() -> pd.DataFrame:
     """The paper's main table, its graph estimators, and of the learnable ones what is new there."""
-    main, graphs = read_reference("main_results"), read_reference("graph_methods")
+    main = read_reference("main_results").assign(table="main")
+    graphs = read_reference("graph_methods").assign(table="graph methods")
+    graphs = graphs.rename(columns={"method": "encoding"})
     # Its other two columns are Spearman's of the graph estimators.
     learnable = read_reference("learnable").query("variant == 'learnable'")
     learned = str(EncodingName(PAPER_ENCODING, "learnable"))
+    base = {"baseline_mean": "mean", "baseline_std": "std"}
+    pet = {"pet_mean": "mean", "pet_std": "std"}
+    treated = pd.concat(
+        [
+            graphs.drop(columns="improvement_pct").rename(columns=base).assign(column=", base"),
+            graphs.rename(columns=pet).assign(variant="pet", column=", +PET"),
+            learnable.assign(table="learnable", encoding=learned, variant="pet", column=""),
+        ]
+    ).fillna({"variant": ""})
+    keys = [_score_key(GRAPH_MODEL, *row) for row in treated[["encoding", "variant"]].to_numpy()]
+    labels = [treatment_label(GRAPH_MODEL, encoding) for encoding in treated["encoding"]]
     blocks = [
-        main.assign(table="main", cell=main["model"], label=main["model"].map(method_label)),
-        _graph_scores(graphs.drop(columns="improvement_pct"), "baseline", "", "base"),
-        _graph_scores(graphs, "pet", "pet", "+PET"),
-        learnable.assign(
-            table="learnable",
-            cell=_score_key(GRAPH_MODEL, learned, "pet"),
-            label=_score_label(PAPER_ENCODING, "learnable"),
-        ),
+        main.assign(cell=main["model"], label=main["model"].map(method_label)),
+        treated.assign(cell=keys, label=labels + treated["column"]),
     ]
     names = {"mean": "paper", "std": "paper_sd", "improvement_pct": "paper_improvement"}
     columns = ["abbr", "task", "table", "cell", *names, "label"]
     scores = pd.concat(blocks, ignore_index=True)[columns]
-    sheet = read_reference("datasets").set_index("abbr")["name"]
-    scores.insert(0, "dataset", scores["abbr"].map(sheet))
+    scores.insert(0, "dataset", scores["abbr"].map(_dataset_names()))
     return scores.rename(columns=names)
-
-
-def _graph_scores(graphs: pd.DataFrame, column: str, variant: Variant, kind: str) -> pd.DataFrame:
-    """One of the two columns of scores in the paper's table of graph estimators."""
-    return graphs.assign(
-        table="graph methods",
-        cell=[_score_key(GRAPH_MODEL, graph, variant) for graph in graphs["method"]],
-        label=[_score_label(graph, kind) for graph in graphs["method"]],
-        mean=graphs[f"{column}_mean"],
-        std=graphs[f"{column}_std"],
-    )
 
 
 def _score_key(model: str, encoding: str, variant: Variant) -> str:
     """Where a score stands that is not in the main table."""
     return f"{model}/{encoding}{Method(model, variant).suffix}"
-
-
-def _score_label(encoding: str, kind: str) -> str:
-    return f"{treatment_label(GRAPH_MODEL, encoding)}, {kind}"
 
 
 def _our_scores(results: Results) -> pd.DataFrame:
@@ -177,10 +162,9 @@ def claims_table(results: Results) -> Table:
     """
     published = read_reference("graph_methods")
     published = published[published["method"] == PAPER_ENCODING]
-    names = read_reference("datasets").set_index("abbr")["name"]
-    claims = published.set_index(published["abbr"].map(names))["improvement_pct"].astype(float)
+    claims = published.set_index(published["abbr"].map(_dataset_names()))["improvement_pct"]
     data = _graph_gains(results, PAPER_ENCODING, "validation", "oracle")
-    data = data.join(claims.rename("published"), how="inner")
+    data = data.join(claims.astype(float).rename("published"), how="inner")
     if data.empty:
         reason = (
             f"{model_label(GRAPH_MODEL)} with {PAPER_ENCODING} encodings ran on none of its tables"

@@ -28,6 +28,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 
 STYLE: dict[Any, Any] = {
+    "figure.constrained_layout.use": True,
     "font.size": 9,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
@@ -43,6 +44,8 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
     "text.color": INK,
     "text.parse_math": False,  # a dataset's name may hold dollar signs
+    "svg.fonttype": "none",  # text can be searched, read aloud and is a third of the size
+    "svg.hashsalt": "tabpet",  # the same ids in every process
     "xtick.color": SOFT,
     "ytick.color": SOFT,
     "xtick.labelcolor": INK,
@@ -77,30 +80,15 @@ class Mark:
     def draw(self, axes: Axes, x: pd.Series, y: pd.Series | np.ndarray) -> None:
         """Draw a point per pair of numbers."""
         colours: dict[str, Any] = {"facecolor": self.face, "edgecolor": self.edge}
-        axes.scatter(
-            x,
-            y,
-            self.size,
-            marker=self.marker,
-            label=self.label,
-            linewidth=1.1,
-            zorder=3,
-            **colours,
-        )
-
-
-def new_figure(
-    width: float, height: float, layout: Literal["constrained"] | None = "constrained"
-) -> Figure:
-    """An empty figure, in inches."""
-    return Figure(figsize=(width, height), layout=layout, facecolor=PAPER)
+        look = {"marker": self.marker, "linewidth": 1.1, "zorder": 3, **colours}
+        axes.scatter(x, y, self.size, label=self.label, **look)
 
 
 def panel_grid(
     width: float, height: float, rows: Sequence[str], columns: Sequence[str], **shared: Any
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     """A figure with a panel for every row and column, by their names."""
-    figure = new_figure(width, height)
+    figure = Figure(figsize=(width, height))
     panels = figure.subplots(len(rows), len(columns), squeeze=False, **shared)
     return figure, dict(zip(product(rows, columns), panels.flat, strict=True))
 
@@ -125,7 +113,7 @@ class NothingToDraw(Exception):
 
 def empty_drawing(reason: str) -> Drawing:
     """A figure with one sentence in its middle: why there is nothing else."""
-    figure = new_figure(7, 1.1)
+    figure = Figure(figsize=(7, 1.1))
     figure.text(0.5, 0.5, reason, ha="center", va="center", color=SOFT, fontsize=10, wrap=True)
     return Drawing(figure, pd.DataFrame({"reason": [reason]}))
 
@@ -139,8 +127,7 @@ def save_drawing(drawing: Drawing, folder: Path, name: str) -> None:
 def svg_text(figure: Figure) -> str:
     """A figure as SVG: the same figure gives the same text."""
     buffer = StringIO()
-    # Text stays text: it can be searched, read aloud and is a third of the size.
-    with matplotlib.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": "tabpet"}):
+    with style():
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
 

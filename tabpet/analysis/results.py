@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis.selection import average_splits, choose_alphas, scored_runs
+from tabpet.analysis.selection import average_splits, choose_alphas, curves_over_alpha, scored_runs
 from tabpet.names import EncodingName, Method, encoding_label
 from tabpet.registry import CONTROLS, DEFAULT, MODELS, TUNED, tuned_learners, untuned_learners
 from tabpet.runs import read_runs
@@ -59,18 +59,14 @@ class Results:
         return cls(read_runs(scores_path), settings, abbreviations, *tables)
 
     @cached_property
-    def _choices_and_curves(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        return choose_alphas(self.scores)
-
-    @property
-    def choices(self) -> pd.DataFrame:
-        """The choices of alpha: a row per dataset, split, model and encoding."""
-        return self._choices_and_curves[0]
-
-    @property
     def curves(self) -> pd.DataFrame:
         """The scores over alpha that choices are made from."""
-        return self._choices_and_curves[1]
+        return curves_over_alpha(self.scores)
+
+    @cached_property
+    def choices(self) -> pd.DataFrame:
+        """The choices of alpha: a row per dataset, split, model and encoding."""
+        return choose_alphas(self.curves)
 
     @cached_property
     def averages(self) -> pd.DataFrame:

@@ -24,14 +24,13 @@ def scored_runs(scores: pd.DataFrame) -> pd.DataFrame:
     return usable[finite]
 
 
-def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Choices, a row each, and the curves over alpha that they were made from.
+def choose_alphas(curves: pd.DataFrame) -> pd.DataFrame:
+    """The choices, a row each, that curves over alpha lead to.
 
     A choice has the baseline (`base_val`, `base_test`, `base_sd`), the chosen alpha, and the one
     that the test likes best (`oracle_`). Scores are means over seeds, spreads are sample standard
     deviations, NaN for one seed.
     """
-    curves = _curves(scored_runs(scores))
     base, chosen, oracle = (
         curves[rows].set_index(CHOICE)
         for rows in (curves["alpha"] == 0, curves["chosen"], curves["oracle"])
@@ -51,11 +50,12 @@ def choose_alphas(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         improvement=chosen["improvement"],
         oracle_improvement=oracle["improvement"],
     )
-    return choices.reset_index(), curves
+    return choices.reset_index()
 
 
-def _curves(runs: pd.DataFrame) -> pd.DataFrame:
+def curves_over_alpha(scores: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds for every alpha of every choice that has a candidate."""
+    runs = scored_runs(scores)
     shared = _shared_alphas(runs[runs["alpha"].notna()])
     grouped = shared.groupby([*CHOICE, "task", "alpha"], sort=False)
     curves = grouped.agg(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from tabpet.analysis import coverage, gains, matrix, mixed, paper
 from tabpet.analysis.captions import TABLES
-from tabpet.analysis.formats import narrow_interval, number, score, whole, with_deviation
+from tabpet.analysis.formats import narrow_interval, number, whole
 from tabpet.analysis.results import METRICS, TASKS, TRANSFORMERS, Results, present
 from tabpet.analysis.table import Column, Panel, Table, declared, panels_by, spread, under
 from tabpet.names import EncodingName, Method, encoding_label, method_label, model_label
@@ -58,14 +59,11 @@ def _main_data(results: Results, task: str) -> pd.DataFrame:
     data = methods.merge(ranked, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["best"] = data["rank"] == data.groupby("dataset")["rank"].transform("min")
-    data = data.join(ranks.means, on="method")
-    data["ranked_datasets"] = data["method"].map(ranks.datasets)
-    return data
+    return data.join(ranks.means, on="method")
 
 
 def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
-    ranks = results.ranks[task]
-    columns = {str(method): _main_columns(str(method)) for method in results.method_table(task)}
+    columns = _method_columns("main", results.method_table(task), attrgetter("short_label"))
     texts = spread(results.by_dataset(data), "method", columns, "Dataset", results.short)
     # Marks are further texts of the same columns, made from ranks instead of scores.
     places = data.groupby("dataset")["rank"].rank(method="dense")
@@ -76,27 +74,28 @@ def _main_panel(results: Results, task: str, data: pd.DataFrame) -> Panel:
     }
     marks = spread(results.by_dataset(marked), "method", as_they_are, "Dataset", results.short)
     # References are not ranked.
-    footer = {
-        (column.group, column.heading): [
-            number(ranks.mean[method]),
-            narrow_interval(*ranks.intervals.loc[method]),
-            whole(ranks.datasets[method]),
-        ]
-        for method, (column, *_) in columns.items()
-        if ranks.datasets.get(method)
-    }
+    footer = {}
+    for method, mean, low, high, datasets in results.ranks[task].means.itertuples():
+        if datasets:
+            first = columns[method][0]
+            texts_below = [number(mean), narrow_interval(low, high), whole(datasets)]
+            footer[first.group, first.heading] = texts_below
     panel = Panel(texts, f"{TASKS[task]}, {METRICS[task]}", marks)
     return panel.with_footer(pd.DataFrame(footer, index=["mean rank", "interval", "n"]))
 
 
-def _main_columns(name: str) -> list[Column]:
-    method = Method.parse(name)
-    if method.model not in TRANSFORMERS:
-        return [Column(("test",), "", method.short_label, score)]
-    model = Method(method.model).short_label
-    if not method.variant:
-        return [Column(("test",), model, "base", score)]
-    return [Column(("test",), model, "+PET", score), Column((ORACLE,), model, ORACLE, score)]
+def _method_columns(
+    table: str, scores: pd.DataFrame, label: Callable[[Method], str]
+) -> dict[str, list[Column]]:
+    """Columns of the methods that have scores: a transformer's below its label, others alone."""
+    columns = {}
+    for method in map(Method.parse, map(str, scores)):
+        shown = declared(table, "pet" if method.variant == "pet" else "base")
+        if method.model in TRANSFORMERS:
+            columns[str(method)] = under(label(Method(method.model)), shown)
+        else:
+            columns[str(method)] = [replace(c, group="", heading=label(method)) for c in shown]
+    return columns
 
 
 def detailed_models_table(results: Results) -> Table:
@@ -112,20 +111,11 @@ def detailed_models_table(results: Results) -> Table:
     panels = []
     for task in present(TASKS, data["task"]):
         rows = results.by_dataset(data[data["task"] == task])
-        columns = {name: _detailed_columns(name) for name in map(str, results.method_table(task))}
+        scores = results.method_table(task)
+        columns = _method_columns("detailed_models", scores, attrgetter("label"))
         texts = spread(rows, "method", columns, "Dataset", results.short)
         panels.append(Panel(texts, f"{TASKS[task]} ({METRICS[task]})", beside=3))
     return Table.of("detailed_models", data, panels, **results.words)
-
-
-def _detailed_columns(name: str) -> list[Column]:
-    method = Method.parse(name)
-    if method.model not in TRANSFORMERS:
-        return [Column(("test", "sd"), "", method.label, with_deviation)]
-    group = model_label(method.model)
-    if not method.variant:
-        return [Column(("test", "sd"), group, "base", with_deviation)]
-    return under(group, declared("detailed_models"))
 
 
 def detailed_graphs_table(results: Results) -> Table:

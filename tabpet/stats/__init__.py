@@ -12,7 +12,7 @@ from tabpet.stats.improvement import (
 )
 from tabpet.stats.mixed import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.outliers import OutlierExclusion, exclude_outliers
-from tabpet.stats.pairwise import Pair, PairwiseComparison, compare_pairs, holm
+from tabpet.stats.pairwise import PairwiseComparison, compare_pairs, holm
 from tabpet.stats.ranks import CriticalDifference, Ranks, critical_difference, rank_methods
 from tabpet.stats.signed_rank import hodges_lehmann, wilcoxon
 from tabpet.stats.verdict import (

@@ -77,15 +77,15 @@ def bootstrap(
     values: Values, significance: float = 0.05, samples: int = 10_000, seed: int = 0
 ) -> BootstrapInterval:
     """How much would other datasets change the mean? BCa, or percentiles of constant values."""
-    known, missing = split_missing(values)
-    estimate = float(np.mean(known)) if len(known) else np.nan
+    finite, missing = split_missing(values)
+    estimate = float(np.mean(finite)) if len(finite) else np.nan
     low, high = np.nan, np.nan
     method: Literal["BCa", "percentile", "none"] = "none"
-    if len(known) > 1:
+    if len(finite) > 1:
         # The jackknife behind BCa divides by the spread.
-        method = "BCa" if np.ptp(known) > 0 else "percentile"
+        method = "BCa" if np.ptp(finite) > 0 else "percentile"
         resampled = stats.bootstrap(
-            (known,),
+            (finite,),
             np.mean,
             n_resamples=samples,
             confidence_level=1 - significance,
@@ -94,7 +94,7 @@ def bootstrap(
         )
         low, high = map(float, resampled.confidence_interval)
     return BootstrapInterval(
-        len(known), missing, estimate, low, high, significance, samples, method, seed
+        len(finite), missing, estimate, low, high, significance, samples, method, seed
     )
 
 
@@ -102,15 +102,15 @@ def bayesian_signed_rank(
     differences: Values, rope: float, samples: int = BAYES_SAMPLES, seed: int = 0
 ) -> BayesianSignedRank:
     """A second opinion (Benavoli et al., 2014): probabilities of regions; NaN without data."""
-    known, missing = split_missing(differences)
-    if not len(known):
+    finite, missing = split_missing(differences)
+    if not len(finite):
         probabilities = (np.nan, np.nan, np.nan)
-    elif rope == 0 and not known.any():
+    elif rope == 0 and not finite.any():
         probabilities = (0.0, 1.0, 0.0)  # baycomp would have to call a side the winner
     else:
-        none = np.zeros_like(known)
+        none = np.zeros_like(finite)
         test = need("baycomp", "The Bayesian test").SignedRankTest
-        posterior = test(none, known, rope, nsamples=samples, random_state=seed)
+        posterior = test(none, finite, rope, nsamples=samples, random_state=seed)
         probabilities = posterior.probs()
     worse, equal, better = map(float, probabilities)
-    return BayesianSignedRank(len(known), missing, rope, worse, equal, better, samples, seed)
+    return BayesianSignedRank(len(finite), missing, rope, worse, equal, better, samples, seed)

@@ -44,16 +44,16 @@ class Summary:
 
 def summarize(percent: Values) -> Summary:
     """Sum up the improvements of datasets; those without a number are counted and left out."""
-    known, missing = split_missing(percent)
-    if not len(known):
+    finite, missing = split_missing(percent)
+    if not len(finite):
         return Summary(0, missing, np.nan, np.nan, np.nan, np.nan)
     return Summary(
-        datasets=len(known),
+        datasets=len(finite),
         missing=missing,
-        mean=float(np.mean(known)),
-        median=float(np.median(known)),
-        minimum=float(np.min(known)),
-        positive_rate=float(100 * np.mean(known > 0)),
+        mean=float(np.mean(finite)),
+        median=float(np.median(finite)),
+        minimum=float(np.min(finite)),
+        positive_rate=float(100 * np.mean(finite > 0)),
     )
 
 

@@ -5,67 +5,53 @@ exception is Holm's correction, which by definition counts the comparisons that 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import asdict, dataclass
+from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tabpet.stats.improvement import WinRate, higher_wins, relative_difference, summarize
-from tabpet.stats.signed_rank import Wilcoxon, wilcoxon
+from tabpet.stats.improvement import higher_wins, relative_difference, summarize
+from tabpet.stats.signed_rank import wilcoxon
 from tabpet.stats.values import Values
 
-
-@dataclass(frozen=True)
-class Pair:
-    """One method against another on the datasets that have both; positive speaks for the first."""
-
-    method: str
-    other: str
-    mean: float  # relative difference in percent of the mean of both; NaN without datasets
-    median: float
-    duel: WinRate
-    test: Wilcoxon  # of the relative differences
-    p_holm: float
-
-    @property
-    def reversed(self) -> "Pair":
-        """The same from the other's point of view."""
-        return Pair(
-            method=self.other,
-            other=self.method,
-            mean=-self.mean,
-            median=-self.median,
-            duel=replace(self.duel, wins=self.duel.losses, losses=self.duel.wins),
-            test=replace(self.test, positive=self.test.negative, negative=self.test.positive),
-            p_holm=self.p_holm,
-        )
+_COLUMNS = [
+    "method", "other", "datasets", "mean_difference_pct", "median_difference_pct", "wins", "ties",
+    "losses", "p", "p_holm", "effect_size", "zeros", "tied_differences",
+]  # fmt: skip
+_SIGNED = ["mean_difference_pct", "median_difference_pct", "effect_size"]
 
 
 @dataclass(frozen=True)
 class PairwiseComparison:
-    """All pairs of methods, and an order of the methods to show them in."""
+    """All pairs of methods, and an order of the methods to show them in.
+
+    `pairs` has a row per `method` and `other`, and speaks for the first of them: the `datasets`
+    that have both, relative differences in percent of the mean of both (NaN without datasets),
+    wins, ties and losses, and the test of the differences, also after Holm's correction.
+    """
 
     methods: tuple[str, ...]  # by the mean of their mean differences to all others, best first
-    pairs: tuple[Pair, ...]  # each once, the method that comes first in this order first
+    pairs: pd.DataFrame  # each once, the method that comes first in this order first
     datasets: int  # with at least two methods
 
-    def pair(self, method: str, other: str) -> Pair:
-        """Two methods, from the point of view of the first."""
-        for pair in self.pairs:
-            if (pair.method, pair.other) == (method, other):
-                return pair
-            if (pair.method, pair.other) == (other, method):
-                return pair.reversed
-        raise KeyError((method, other))
+    @property
+    def both_ways(self) -> pd.DataFrame:
+        """Every pair from the point of view of either method, under (method, other)."""
+        swapped = {"method": "other", "other": "method", "wins": "losses", "losses": "wins"}
+        seen_by_other = self.pairs.rename(columns=swapped)
+        seen_by_other[_SIGNED] *= -1
+        both = pd.concat([self.pairs, seen_by_other]).set_index(["method", "other"])
+        return both.reindex(list(permutations(self.methods, 2)))
 
 
 def holm(p_values: Values) -> np.ndarray:
     """Holm's step-down correction; tests without a p-value stay so and are not counted."""
     values = np.asarray(p_values, dtype=float)
     corrected = np.full(values.shape, np.nan)
-    known = np.flatnonzero(np.isfinite(values))
-    order = known[np.argsort(values[known], kind="stable")]
+    finite = np.flatnonzero(np.isfinite(values))
+    order = finite[np.argsort(values[finite], kind="stable")]
     scaled = values[order] * np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected
@@ -76,24 +62,31 @@ def compare_pairs(scores: Mapping[str, pd.DataFrame]) -> PairwiseComparison:
     signs = {task: 1.0 if task == "classification" else -1.0 for task in scores}
     oriented = pd.concat([signs[task] * table.astype(float) for task, table in scores.items()])
     methods = sorted(map(str, oriented), key=lambda method: -_mean_lead(oriented, method))
-    pairs = [_compare(oriented, *both) for both in combinations(methods, 2)]
-    corrected = holm(np.array([pair.test.p for pair in pairs]))
+    rows = [_compare(oriented, *both) for both in combinations(methods, 2)]
+    pairs = pd.DataFrame(rows, columns=_COLUMNS)
     return PairwiseComparison(
         methods=tuple(methods),
-        pairs=tuple(
-            replace(pair, p_holm=float(p)) for pair, p in zip(pairs, corrected, strict=True)
-        ),
+        pairs=pairs.assign(p_holm=holm(pairs["p"])),
         datasets=int((oriented.notna().sum(axis=1) > 1).sum()),
     )
 
 
-def _compare(oriented: pd.DataFrame, method: str, other: str) -> Pair:
+def _compare(oriented: pd.DataFrame, method: str, other: str) -> dict[str, Any]:
     """Two methods, not yet corrected for how many pairs there are; higher scores are better."""
     both = oriented[[method, other]].dropna()
     differences = relative_difference("classification", both[method], both[other])
-    summary, duel = summarize(differences), higher_wins(both[method], both[other])
-    test = wilcoxon(differences)
-    return Pair(method, other, summary.mean, summary.median, duel, test, p_holm=np.nan)
+    summary, test = summarize(differences), wilcoxon(differences)
+    return {
+        "method": method,
+        "other": other,
+        **asdict(higher_wins(both[method], both[other])),
+        "mean_difference_pct": summary.mean,
+        "median_difference_pct": summary.median,
+        "p": test.p,
+        "effect_size": test.effect_size,
+        "zeros": test.zeros,
+        "tied_differences": test.ties,
+    }
 
 
 def _mean_lead(oriented: pd.DataFrame, method: str) -> float:

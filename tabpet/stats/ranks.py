@@ -16,15 +16,7 @@ class Ranks:
     """Rank 1 is best; a method is ranked among those that a dataset has."""
 
     table: pd.DataFrame  # datasets x methods; NaN where a method was not run
-    mean: pd.Series  # over the datasets of a method
-    datasets: pd.Series  # how many those are
-    intervals: pd.DataFrame  # `low` and `high` of each mean, from resampled datasets
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Mean ranks with their intervals, as files have them."""
-        frame = self.mean.rename("mean_rank").to_frame()
-        return frame.join(self.intervals.add_prefix("mean_rank_"))
+    means: pd.DataFrame  # as `mean_ranks` has them
 
 
 def rank_methods(
@@ -42,29 +34,32 @@ def rank_methods(
     table = rounded[rounded.notna().sum(axis=1) > 1].rank(
         axis=1, ascending=task == "regression", method="average"
     )
-    intervals = rank_intervals(table, significance, samples, seed)
-    return Ranks(table, table.mean(), table.notna().sum(), intervals)
+    return Ranks(table, mean_ranks(table, significance, samples, seed))
 
 
-def rank_intervals(
+def mean_ranks(
     ranks: pd.DataFrame, significance: float = 0.05, samples: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
-    """Bootstrap intervals of mean ranks over datasets (rows), a line with `low` and `high` each.
+    """Mean rank of every method, its bootstrap interval over datasets, and how many those are.
 
-    What other datasets would change; other methods change the ranks themselves.
+    The interval is what other datasets would change; other methods change the ranks themselves.
     """
     intervals = [bootstrap(ranks[method], significance, samples, seed) for method in ranks]
-    ends = [(interval.low, interval.high) for interval in intervals]
-    return pd.DataFrame(ends, index=ranks.columns, columns=["low", "high"], dtype=float)
+    return pd.DataFrame(
+        {
+            "mean_rank": ranks.mean(),
+            "mean_rank_low": [interval.low for interval in intervals],
+            "mean_rank_high": [interval.high for interval in intervals],
+            "ranked_datasets": ranks.notna().sum(),
+        }
+    )
 
 
 @dataclass(frozen=True)
 class CriticalDifference:
     """Friedman's test over all methods, and Nemenyi's distance between two mean ranks."""
 
-    methods: tuple[str, ...]  # by mean rank, best first
-    mean_ranks: tuple[float, ...]
-    intervals: tuple[tuple[float, float], ...]  # of the mean ranks, by bootstrap over datasets
+    means: pd.DataFrame  # as `mean_ranks` has them, best first
     datasets: int  # that have all of these methods
     sparse: tuple[str, ...]  # methods that were left out: missing on half of the datasets or more
     statistic: float  # Friedman; NaN below three methods
@@ -88,15 +83,11 @@ def critical_difference(
     if n < 2 or k < 2:
         return None
     within = _rounded_rows(complete).rank(axis=1)
-    means = pd.Series(within.mean()).sort_values(kind="stable")
     statistic, p = _friedman(within)
     quantile = stats.studentized_range.ppf(1 - significance, k, np.inf)
-    intervals = rank_intervals(within[list(means.index)], significance, samples)
     distance = float(quantile / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
     return CriticalDifference(
-        methods=tuple(means.index),
-        mean_ranks=tuple(map(float, means)),
-        intervals=tuple(zip(intervals["low"], intervals["high"], strict=True)),
+        means=mean_ranks(within, significance, samples).sort_values("mean_rank", kind="stable"),
         datasets=n,
         sparse=tuple(sparse),
         statistic=statistic,

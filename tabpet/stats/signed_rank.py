@@ -52,16 +52,16 @@ def wilcoxon(differences: Values, rule: Rule = "exact") -> Wilcoxon:
     `exact`: zeros are left out, and the p-value is exact for any number of pairs, given the ties.
     `paper`: the rule that reproduces the paper's tables, where ties are ignored.
     """
-    known, missing = split_missing(differences)
-    rounded = on_grid(known)
+    finite, missing = split_missing(differences)
+    rounded = on_grid(finite)
     ranked = rounded[rounded != 0]
     ranks = stats.rankdata(np.abs(ranked))
     positive, negative = float(ranks[ranked > 0].sum()), float(ranks[ranked < 0].sum())
     _, counts = np.unique(np.abs(ranked), return_counts=True)
-    zeros = len(known) - len(ranked)
+    zeros = len(finite) - len(ranked)
     method, p = _test(ranked, ranks, positive, zeros, rule)
     return Wilcoxon(
-        pairs=len(known),
+        pairs=len(finite),
         missing=missing,
         zeros=zeros,
         ties=int(counts[counts > 1].sum()),
@@ -105,12 +105,12 @@ class HodgesLehmann:
 
 def hodges_lehmann(differences: Values, significance: float = 0.05) -> HodgesLehmann:
     """Estimate the shift of paired differences from 0."""
-    known, missing = split_missing(differences)
-    n = len(known)
+    finite, missing = split_missing(differences)
+    n = len(finite)
     if not n:
         return HodgesLehmann(0, missing, np.nan, np.nan, np.nan, significance)
     rows, columns = np.triu_indices(n)
-    averages = np.sort((known[rows] + known[columns]) / 2)
+    averages = np.sort((finite[rows] + finite[columns]) / 2)
     shift = float(np.median(averages))
     tail = np.cumsum(_null_distribution(np.arange(1, n + 1)))
     # The largest cut whose two tails together stay within the significance level.

@@ -9,9 +9,9 @@ SAME = 1e-12  # relative difference that is rounding
 
 def split_missing(values: Values) -> tuple[np.ndarray, int]:
     """The finite values, and how many others there are."""
-    given = np.asarray(values, dtype=float)
-    known = given[np.isfinite(given)]
-    return known, len(given) - len(known)
+    numbers = np.asarray(values, dtype=float)
+    finite = numbers[np.isfinite(numbers)]
+    return finite, len(numbers) - len(finite)
 
 
 def on_grid(values: np.ndarray) -> np.ndarray:

@@ -65,8 +65,8 @@ class Difference:
     @classmethod
     def of(cls, values: Values) -> "Difference":
         """Test paired differences; datasets without one are left out."""
-        known, _ = split_missing(values)
-        return cls(wilcoxon(values), float(np.median(known)) if len(known) else np.nan)
+        finite, _ = split_missing(values)
+        return cls(wilcoxon(values), float(np.median(finite)) if len(finite) else np.nan)
 
     @property
     def direction(self) -> int:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.selection import choose_alphas
+from tabpet.analysis.selection import choose_alphas, curves_over_alpha
 from tabpet.clock import Clock
 from tabpet.data.card import Card
 from tabpet.data.nodes import build_node_matrix
@@ -274,7 +274,8 @@ def _or_untuned(tuned: Run, runs: Sequence[Run]) -> Run:
 def _scores(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Test scores by split and learner, and the curves over alpha."""
     frame = runs_frame(runs)
-    choices, curves = choose_alphas(frame)
+    curves = curves_over_alpha(frame)
+    choices = choose_alphas(curves)
     controls = [EncodingName.parse(name).control for name in choices["encoding"]]
     random = np.array([control == "random" for control in controls], dtype=bool)
     others = frame[frame["alpha"].isna() & frame["test_score"].notna()]

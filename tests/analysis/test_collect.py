@@ -145,11 +145,11 @@ def outcomes(folder, **changes) -> dict[tuple[str, int], tuple[str, str]]:
 
 
 def test_runs_of_other_settings_are_left_out_and_listed(folder):
-    found = outcomes(folder, training={"max_epochs": 30})
-    status, reason = found["saint", 1]
+    by_cell = outcomes(folder, training={"max_epochs": 30})
+    status, reason = by_cell["saint", 1]
     assert status == "outdated"
     assert "training.max_epochs: 500, now 30" in reason and "tabpet retry" in reason
-    assert found["xgboost", 1][0] == "ok"  # which does not train by epochs
+    assert by_cell["xgboost", 1][0] == "ok"  # which does not train by epochs
     assert collect(folder, training={"max_epochs": 30})["test_score"].notna().sum() == 2
 
 
@@ -173,9 +173,11 @@ def test_runs_of_other_inputs_are_left_out_and_one_that_is_gone_is_not_compared(
 )
 def test_runs_from_inputs_of_other_settings_are_left_out(folder, change, models):
     """Also before those inputs have been made again."""
-    found = outcomes(folder, **change)
-    assert {model for (model, seed), (status, _) in found.items() if status == "outdated"} == models
-    assert "of other settings" in found["saint", 1][1]
+    by_cell = outcomes(folder, **change)
+    assert {
+        model for (model, seed), (status, _) in by_cell.items() if status == "outdated"
+    } == models
+    assert "of other settings" in by_cell["saint", 1][1]
 
 
 def test_a_run_without_a_record_of_its_settings_is_left_out(folder):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from tabpet.analysis import plot
 from tabpet.analysis.captions import FIGURES, TABLES
@@ -213,8 +214,8 @@ def test_bars_of_the_diagram_are_the_same_in_every_process():
 def test_sizes_of_other_datasets_are_no_sizes():
     results = Results(runs_frame(runs_of({(1, 0.0): 1, (1, 1.0): 1})))
     others = Results(results.scores, datasets=grid.datasets_frame())
-    for one in (results, others):
-        [reason] = plot.draw(DRAWERS["size"], one).numbers["reason"]
+    for without in (results, others):
+        [reason] = plot.draw(DRAWERS["size"], without).numbers["reason"]
         assert reason.startswith("No dataset has both a size and")
 
 
@@ -283,7 +284,7 @@ def test_cumulative_means_count_equal_values_together():
     ],
 )
 def test_an_axis_is_compressed_only_for_values_far_out(values, linear):
-    figure = plot.new_figure(2, 2)
+    figure = Figure(figsize=(2, 2))
     axes = figure.subplots()
     plot.percent_axis(axes, "x", values, "improvement")
     assert axes.get_xscale() == ("linear" if linear is None else "symlog")

@@ -78,6 +78,6 @@ def test_ticks_and_times():
 
 
 def test_scores_on_the_page_have_the_digits_of_their_metric():
-    assert formats.score_of("classification", 0.5) == "0.5000"
-    assert formats.score_of("regression", 12345.67) == "12,345.7"
-    assert formats.score_of("regression", 0.0123456) == "0.01235"
+    assert formats.score_of(0.5, "classification") == "0.5000"
+    assert formats.score_of(12345.67, "regression") == "12,345.7"
+    assert formats.score_of(0.0123456, "regression") == "0.01235"

@@ -48,8 +48,8 @@ def verdict(runs: list[Run], **settings) -> str:
     return told(runs, **settings).verdict.replace(SPACE, " ")
 
 
-def line(found, label: str) -> str:
-    [text] = [text for text in found.lines if text.startswith(f"{label}: ")]
+def line(result, label: str) -> str:
+    [text] = [text for text in result.lines if text.startswith(f"{label}: ")]
     return text.replace(SPACE, " ")
 
 
@@ -57,61 +57,61 @@ SEVEN = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
 
 def test_a_gain_without_controls_says_that_it_has_none():
-    found = told(run_of(SEVEN))
-    assert found.verdict.replace(SPACE, " ") == (
+    result = told(run_of(SEVEN))
+    assert result.verdict.replace(SPACE, " ") == (
         "Spearman encodings help SAINT (+4.00 % on 7 datasets), but no encodings without structure "
         "were run to compare with."
     )
-    effect = line(found, "SAINT")
+    effect = line(result, "SAINT")
     assert "median +4.00 %, mean +4.00 %" in effect
     assert "better on 7 of 7 datasets" in effect
     assert "Wilcoxon p = 0.016;" in effect  # 2 / 2^7 = 0.015625
-    assert "cannot be told from a gain by choosing" in line(found, "Null controls")
-    assert line(found, "Oracle").endswith("a median of +5.00 % for SAINT (instead of +4.00 %).")
-    assert line(found, "Trees") == "Trees: no tuned ones were run to compare with."
-    assert line(found, "Coverage") == "Coverage: 14 of 14 jobs finished."
+    assert "cannot be told from a gain by choosing" in line(result, "Null controls")
+    assert line(result, "Oracle").endswith("a median of +5.00 % for SAINT (instead of +4.00 %).")
+    assert line(result, "Trees") == "Trees: no tuned ones were run to compare with."
+    assert line(result, "Coverage") == "Coverage: 14 of 14 jobs finished."
 
 
 def test_a_gain_that_random_encodings_have_too_is_not_one_of_structure():
     # Differences of 0.1, -0.1, 0.2, -0.2 and so on: no sign of a lead.
     random = [g + d for g, d in zip(SEVEN, (0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.4), strict=True)]
-    found = told(run_of(SEVEN, random=random))
-    assert "help SAINT" in found.verdict and "but not clearly more than" in found.verdict
-    assert "is not clearly ahead of random ones in SAINT (p = " in line(found, "Null controls")
+    result = told(run_of(SEVEN, random=random))
+    assert "help SAINT" in result.verdict and "but not clearly more than" in result.verdict
+    assert "is not clearly ahead of random ones in SAINT (p = " in line(result, "Null controls")
 
 
 def test_a_gain_beyond_all_controls_is_one_of_structure():
-    found = told(run_of(SEVEN, random=[0.0] * 7, shuffled=[-1.0] * 7))
-    assert "and more than encodings without structure do" in found.verdict
-    controls = line(found, "Null controls")
+    result = told(run_of(SEVEN, random=[0.0] * 7, shuffled=[-1.0] * 7))
+    assert "and more than encodings without structure do" in result.verdict
+    controls = line(result, "Null controls")
     assert "SAINT random 0.00 % on 7 datasets (oracle +1.00 %), shuffled −1.00 % on 7" in controls
     # Both p-values are 0.015625; both must be small, so neither is corrected for the other.
     assert "ahead of all of them (p at most 0.016)" in controls
 
 
 def test_one_control_that_keeps_up_is_enough_for_doubt():
-    found = told(run_of(SEVEN, random=[0.0] * 7, shuffled=SEVEN))
-    assert "but not clearly more than" in found.verdict
-    controls = line(found, "Null controls")
+    result = told(run_of(SEVEN, random=[0.0] * 7, shuffled=SEVEN))
+    assert "but not clearly more than" in result.verdict
+    controls = line(result, "Null controls")
     assert "is ahead of random ones in SAINT (p = 0.016); not clearly ahead of shuffled" in controls
 
 
 def test_a_control_that_is_clearly_better_is_said_to_be():
-    found = told(run_of(SEVEN, random=[gain + 1 for gain in SEVEN]))
-    assert "but less than encodings without structure do" in found.verdict
-    assert "Spearman is behind random ones in SAINT (p = 0.016)." in line(found, "Null controls")
+    result = told(run_of(SEVEN, random=[gain + 1 for gain in SEVEN]))
+    assert "but less than encodings without structure do" in result.verdict
+    assert "Spearman is behind random ones in SAINT (p = 0.016)." in line(result, "Null controls")
 
 
 def test_six_datasets_are_enough_against_two_controls():
-    found = told(run_of(SEVEN[:6], random=[0.0] * 6, shuffled=[0.0] * 6))
-    assert "and more than encodings without structure do" in found.verdict
-    assert "ahead of all of them (p at most 0.031)" in line(found, "Null controls")  # 2 / 2^6
+    result = told(run_of(SEVEN[:6], random=[0.0] * 6, shuffled=[0.0] * 6))
+    assert "and more than encodings without structure do" in result.verdict
+    assert "ahead of all of them (p at most 0.031)" in line(result, "Null controls")  # 2 / 2^6
 
 
 def test_a_control_on_one_dataset_decides_nothing():
-    found = told(run_of(SEVEN, random=[2.0]))
-    assert "have results on too few datasets to compare with" in found.verdict
-    controls = line(found, "Null controls")
+    result = told(run_of(SEVEN, random=[2.0]))
+    assert "have results on too few datasets to compare with" in result.verdict
+    controls = line(result, "Null controls")
     assert controls.endswith("the medians are SAINT random +2.00 % on 1 dataset (oracle +3.00 %).")
 
 
@@ -121,9 +121,9 @@ def test_controls_without_a_usable_result_were_still_run():
             reason="lost")
         for number in range(7)
     ]  # fmt: skip
-    found = told(run_of(SEVEN) + lost)
-    assert "have results on too few datasets to compare with" in found.verdict
-    assert "those that were run have no usable result" in line(found, "Null controls")
+    result = told(run_of(SEVEN) + lost)
+    assert "have results on too few datasets to compare with" in result.verdict
+    assert "those that were run have no usable result" in line(result, "Null controls")
     some = told(run_of(SEVEN, shuffled=[0.0] * 7) + lost)
     assert "SAINT random without a usable result, shuffled 0.00 % on" in line(some, "Null controls")
 
@@ -160,11 +160,11 @@ def test_several_models_are_told_apart_and_corrected_together():
         for number, gain in enumerate([1.0, -1.5, 2.0, -2.5, 3.0, -3.5, 0.5])
         for run in cell(f"d{number}", gain, gain, model="ft_transformer")
     ]
-    found = told(runs)
-    assert "help SAINT" in found.verdict
-    assert "; Spearman encodings have no clear effect on FT-Transformer" in found.verdict
+    result = told(runs)
+    assert "help SAINT" in result.verdict
+    assert "; Spearman encodings have no clear effect on FT-Transformer" in result.verdict
     # Twice 0.015625, for two models.
-    assert "Wilcoxon p = 0.031 (corrected over 2 models)" in line(found, "SAINT")
+    assert "Wilcoxon p = 0.031 (corrected over 2 models)" in line(result, "SAINT")
 
 
 def test_a_lead_over_controls_is_corrected_over_models():
@@ -183,26 +183,26 @@ def test_a_lead_over_controls_is_corrected_over_models():
         ]
 
     others = [run for one in ("ft_transformer", "tab_transformer") for run in runs_of(one, gains)]
-    found = told(runs_of("saint", kept_up) + others)
-    assert "help SAINT (+5.00 % on 9 datasets), and more than" in found.verdict.replace(SPACE, " ")
-    assert "ahead of random ones in SAINT (p = 0.023)" in line(found, "Null controls")
+    result = told(runs_of("saint", kept_up) + others)
+    assert "help SAINT (+5.00 % on 9 datasets), and more than" in result.verdict.replace(SPACE, " ")
+    assert "ahead of random ones in SAINT (p = 0.023)" in line(result, "Null controls")
     # Two against it, 10 / 2^9: 0.0195 by itself, 0.059 with three models.
     lead = [-0.1, -0.2, *gains[2:]]
     kept_up = [gain - lead for gain, lead in zip(gains, lead, strict=True)]
     alone = verdict(runs_of("saint", kept_up))
     assert "and more than encodings without structure do" in alone
-    found = told(runs_of("saint", kept_up) + others)
-    assert "and more than" not in found.verdict
-    assert "not clearly ahead of" in line(found, "Null controls")
-    assert "random ones in SAINT (p = 0.059)" in line(found, "Null controls")
+    result = told(runs_of("saint", kept_up) + others)
+    assert "and more than" not in result.verdict
+    assert "not clearly ahead of" in line(result, "Null controls")
+    assert "random ones in SAINT (p = 0.059)" in line(result, "Null controls")
 
 
 def test_a_test_against_the_median_is_no_clear_effect():
     # 21 tiny losses and 19 large gains: ranks speak for a gain, the median is a loss.
     gains = [-0.05 - i / 1000 for i in range(21)] + [5 + i / 10 for i in range(19)]
-    found = told(run_of(gains))
-    assert "have no clear effect on SAINT (−0.05 % on 40" in found.verdict.replace(SPACE, " ")
-    assert "do not point in the same direction" in line(found, "SAINT")
+    result = told(run_of(gains))
+    assert "have no clear effect on SAINT (−0.05 % on 40" in result.verdict.replace(SPACE, " ")
+    assert "do not point in the same direction" in line(result, "SAINT")
 
 
 def test_a_model_on_too_few_datasets_is_not_one_without_effect():
@@ -241,10 +241,10 @@ def test_a_p_value_at_the_level_is_not_below_it():
 
 
 def test_too_few_datasets_get_no_verdict_and_no_test():
-    found = told(run_of([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert found.verdict.startswith("Too few datasets to tell: ")
-    assert "for SAINT (on 5 datasets), and no outcome on fewer than 6" in found.verdict
-    effect = line(found, "SAINT")
+    result = told(run_of([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert result.verdict.startswith("Too few datasets to tell: ")
+    assert "for SAINT (on 5 datasets), and no outcome on fewer than 6" in result.verdict
+    effect = line(result, "SAINT")
     assert "from +1.00 % to +5.00 %" in effect
     assert "p =" not in effect and "interval" not in effect
 
@@ -253,11 +253,11 @@ def test_too_few_datasets_get_no_verdict_and_no_test():
     ("gain", "words"), [(2.0, "2.00 % better"), (-2.0, "2.00 % worse"), (0.0, "the same")]
 )
 def test_one_dataset_cannot_tell(gain, words):
-    found = told(run_of([gain]))
-    assert found.verdict == (
+    result = told(run_of([gain]))
+    assert result.verdict == (
         f"One dataset cannot tell: on d0, SAINT did {words} with Spearman encodings."
     )
-    assert line(found, "SAINT").endswith("on one dataset, so nothing to test.")
+    assert line(result, "SAINT").endswith("on one dataset, so nothing to test.")
 
 
 def test_nothing_at_all_trees_alone_and_failures():
@@ -272,8 +272,8 @@ def test_nothing_at_all_trees_alone_and_failures():
 
 def test_trees_are_compared_on_shared_datasets():
     runs = run_of(SEVEN) + [tree(f"d{number}", 0.512) for number in range(6)]  # 2.4 percent
-    found = told(runs)
-    assert line(found, "Trees").startswith(
+    result = told(runs)
+    assert line(result, "Trees").startswith(
         "Trees: SAINT with encodings is better than tuned XGBoost on 4 of 6 datasets (p = "
     )
     both = scores_of_both(Results(runs_frame(runs)), "saint+pet", "xgboost")
@@ -292,19 +292,19 @@ def test_a_tree_without_an_error_is_a_lost_duel():
 
 
 def test_learned_encodings_are_mentioned():
-    found = told(run_of(SEVEN, learnable=[0.5] * 7))
-    assert line(found, "Learned encodings") == (
+    result = told(run_of(SEVEN, learnable=[0.5] * 7))
+    assert line(result, "Learned encodings") == (
         "Learned encodings: median +0.50 % in SAINT at the same width; Spearman is ahead on 7 of 7 "
         "datasets (p = 0.016)."
     )
 
 
 def test_the_full_grid_and_what_is_left_after_a_bad_week():
-    found = headline(grid.full_results())
-    assert "FT-Transformer (+1.43" in found.verdict
-    effect = line(found, "FT-Transformer")
+    result = headline(grid.full_results())
+    assert "FT-Transformer (+1.43" in result.verdict
+    effect = line(result, "FT-Transformer")
     assert "better on 46 of 50 datasets" in effect  # 96 % of 25 and 88 % of 25 in the paper
-    assert "34 of 50 datasets" in line(found, "Trees")  # 56 % and 80 % against XGBoost
+    assert "34 of 50 datasets" in line(result, "Trees")  # 56 % and 80 % against XGBoost
     broken = told(grid.broken_runs())
     assert "of 49 datasets" in line(broken, "FT-Transformer")
     assert "CatBoost" not in line(broken, "Trees")
@@ -312,8 +312,8 @@ def test_the_full_grid_and_what_is_left_after_a_bad_week():
 
 
 def test_every_line_has_a_label():
-    for found in (headline(grid.full_results()), told(run_of([1.0])), told([])):
-        for text in found.lines:
+    for result in (headline(grid.full_results()), told(run_of([1.0])), told([])):
+        for text in result.lines:
             label, colon, rest = text.partition(": ")
             assert label and colon and rest and len(label) < 20
 

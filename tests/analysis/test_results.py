@@ -63,11 +63,11 @@ def test_a_file_that_is_missing_where_a_model_skips_is_not_planned():
     skipped = {"status": "skipped", "reason": "too few categories"}
     lost = {"status": "missing", "reason": "no run file"}
     encodings = ("spearman", "spearman-random")
-    runs = [run("a", one, 1, **skipped) for one in encodings]
+    runs = [run("a", encoding, 1, **skipped) for encoding in encodings]
     runs += [run("a", "spearman", 2, **skipped), run("a", "spearman-random", 2, **lost)]
     runs += [
-        run("b", one, 1, alpha=alpha, val_score=1.0, test_score=1.0)
-        for one in encodings
+        run("b", encoding, 1, alpha=alpha, val_score=1.0, test_score=1.0)
+        for encoding in encodings
         for alpha in (0.0, 1.0)
     ]
     results = Results(runs_frame(runs))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabpet.analysis.selection import average_splits, choose_alphas
+from tabpet.analysis.selection import average_splits, choose_alphas, curves_over_alpha
 from tabpet.runs import Run, runs_frame
 
 
@@ -21,7 +21,7 @@ def failed(alpha, seed=1, status="oom") -> Run:
 
 
 def choose(*runs: Run) -> pd.Series:
-    choices, _ = choose_alphas(runs_frame(runs))
+    choices = choose_alphas(curves_over_alpha(runs_frame(runs)))
     [(_, choice)] = choices.iterrows()
     return choice
 
@@ -88,12 +88,13 @@ def test_a_seed_without_baseline_or_without_candidates_is_left_out():
 
 
 def test_a_cell_without_candidates_has_no_choice():
-    choices, curves = choose_alphas(runs_frame([run(0.0, 0.5, 0.5), failed(1.0)]))
+    curves = curves_over_alpha(runs_frame([run(0.0, 0.5, 0.5), failed(1.0)]))
+    choices = choose_alphas(curves)
     assert choices.empty
     assert curves.empty
     # Two seeds that share the baseline alone.
     runs = [run(0.0, 0.5, 0.5, 1), run(1.0, 0.5, 0.5, 1), run(0.0, 0.5, 0.5, 2)]
-    choices, _ = choose_alphas(runs_frame([*runs, run(2.0, 0.5, 0.5, 2)]))
+    choices = choose_alphas(curves_over_alpha(runs_frame([*runs, run(2.0, 0.5, 0.5, 2)])))
     assert choices.empty
 
 
@@ -110,7 +111,7 @@ def test_a_baseline_of_zero_gives_no_percentage():
 
 
 def test_curves_mark_both_choices():
-    _, curves = choose_alphas(
+    curves = curves_over_alpha(
         runs_frame([run(0.0, 0.5, 0.5), run(1.0, 0.9, 0.4), run(0.5, 0.6, 0.8)])
     )
     assert list(curves["alpha"]) == [0.0, 0.5, 1.0]
@@ -139,7 +140,7 @@ def test_splits_are_averaged_within_a_dataset():
         run(0.0, 0.5, 0.4, split=2),
         run(1.0, 0.5, 0.4, split=2),
     ]
-    choices, _ = choose_alphas(runs_frame(runs))
+    choices = choose_alphas(curves_over_alpha(runs_frame(runs)))
     [(_, cell)] = average_splits(choices).iterrows()
     assert len(choices) == 2
     assert cell["splits"] == 2
@@ -154,9 +155,9 @@ def test_with_one_seed_per_split_the_spread_is_that_over_splits():
         for split, pair in tests.items()
         for alpha, score in zip((0.0, 1.0), pair, strict=True)
     ]
-    [(_, cell)] = average_splits(choose_alphas(runs_frame(runs))[0]).iterrows()
+    [(_, cell)] = average_splits(choose_alphas(curves_over_alpha(runs_frame(runs)))).iterrows()
     assert cell["base_sd"] == pytest.approx(np.std([0.5, 0.7], ddof=1))
     assert cell["test_sd"] == pytest.approx(np.std([0.6, 0.9], ddof=1))
     assert (cell["seeds"], cell["splits"]) == (1, 2)
-    [(_, alone)] = average_splits(choose_alphas(runs_frame(runs[:2]))[0]).iterrows()
+    [(_, alone)] = average_splits(choose_alphas(curves_over_alpha(runs_frame(runs[:2])))).iterrows()
     assert np.isnan(alone["base_sd"])

@@ -279,8 +279,8 @@ def check_latex(text: str) -> None:
     assert not re.search(r"(?<!\\)[%#_]|[^\x00-\x7F]", body.replace(r"\textbackslash{}", ""))
     columns = 0
     for line in body.splitlines():
-        if found := re.match(r"\\begin\{longtable\}\{(.*)\}$", line):
-            columns = len(re.sub(r"@\{.*?\}\}", "", found[1]))
+        if begins := re.match(r"\\begin\{longtable\}\{(.*)\}$", line):
+            columns = len(re.sub(r"@\{.*?\}\}", "", begins[1]))
         elif line.endswith(r"\\") and not line.startswith(r"\caption"):
             assert cells_of(line) == columns, line
     labels = re.findall(r"\\label\{(.*?)\}", body)
@@ -315,9 +315,9 @@ def test_latex_compiles_and_no_table_is_wider_than_its_page(tables, tmp_path):
     # Columns of a long table have their final width from the second run on.
     for _ in range(2):
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stdout[-2000:]
-    assert "Overfull" not in found.stdout
+        latex = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert latex.returncode == 0, latex.stdout[-2000:]
+    assert "Overfull" not in latex.stdout
 
 
 LONG = pd.DataFrame(

@@ -38,15 +38,15 @@ def noisy(datasets: int = 20, between=1.0, within=1.0, seed: int = 3, **shape) -
 
 
 def by_name(model) -> dict[str, object]:
-    return {one.name or one.term: one for one in model.coefficients.itertuples()}
+    return {row.name or row.term: row for row in model.coefficients.itertuples()}
 
 
 def test_a_balanced_design_by_hand():
     table = noisy()
-    found = fit_mixed_model(table, LEVELS)
-    assert (found.status, found.note) == ("converged", "")
-    assert (found.datasets, found.observations) == (20, 120)
-    effect = by_name(found)
+    fit = fit_mixed_model(table, LEVELS)
+    assert (fit.status, fit.note) == ("converged", "")
+    assert (fit.datasets, fit.observations) == (20, 120)
+    effect = by_name(fit)
     means = table.groupby("encoding")["gain"].mean()
     # In a balanced design, levels of a factor differ by their means.
     assert effect["random"].estimate == pytest.approx(means["random"] - means["graph"])
@@ -57,7 +57,7 @@ def test_a_balanced_design_by_hand():
     left = wide.sub(wide.mean(axis=1), axis=0) - wide.mean() + wide.to_numpy().mean()
     variance = (left.to_numpy() ** 2).sum() / (39 * 2)
     assert effect["random"].error == pytest.approx(np.sqrt(2 * variance / 40), rel=1e-3)
-    assert found.deviations["residual"] == pytest.approx(np.sqrt(variance), rel=1e-3)
+    assert fit.deviations["residual"] == pytest.approx(np.sqrt(variance), rel=1e-3)
     # Models are compared within dataset, by cell means: a paired comparison.
     cells = table.pivot_table(index="dataset", columns="model", values="gain")
     paired = (cells["saint"] - cells["ft"]).std(ddof=1) / np.sqrt(20)
@@ -66,15 +66,15 @@ def test_a_balanced_design_by_hand():
     of_dataset = table.groupby("dataset")[["gain", "size"]].mean()
     slope = np.polyfit(of_dataset["size"], of_dataset["gain"], 1)[0]
     assert effect["size"].estimate == pytest.approx(slope, rel=1e-6)
-    for one in found.coefficients.itertuples():
-        assert one.low < one.estimate < one.high
-        assert one.high - one.low == pytest.approx(2 * 1.959964 * one.error, rel=1e-6)
+    for row in fit.coefficients.itertuples():
+        assert row.low < row.estimate < row.high
+        assert row.high - row.low == pytest.approx(2 * 1.959964 * row.error, rel=1e-6)
 
 
 def test_an_unbalanced_design_is_statsmodels_formula():
     table = noisy(within=0.7)
     table = table[~((table["model"] == "saint") & (table["encoding"] == "shuffled"))].iloc[:-3]
-    found = fit_mixed_model(table, LEVELS)
+    fit = fit_mixed_model(table, LEVELS)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
         expected = smf.mixedlm(
@@ -84,30 +84,30 @@ def test_an_unbalanced_design_is_statsmodels_formula():
             re_formula="1",
             vc_formula={"model": "0 + C(model)"},
         ).fit(reml=True)
-    ours = [one.estimate for one in found.coefficients.itertuples()]
+    ours = [row.estimate for row in fit.coefficients.itertuples()]
     assert ours == pytest.approx(expected.fe_params.to_list(), rel=1e-3)
-    errors = [one.error for one in found.coefficients.itertuples()]
+    errors = [row.error for row in fit.coefficients.itertuples()]
     assert errors == pytest.approx(expected.bse_fe.to_list(), rel=1e-2)
-    assert found.deviations["datasets"] ** 2 == pytest.approx(expected.cov_re.iloc[0, 0], rel=0.02)
+    assert fit.deviations["datasets"] ** 2 == pytest.approx(expected.cov_re.iloc[0, 0], rel=0.02)
 
 
 def test_one_model_or_one_encoding_needs_no_part_of_its_own():
     one_model = noisy(models=MODELS[:1])
-    found = fit_mixed_model(one_model, {"encoding": ENCODINGS, "model": MODELS[:1]})
-    assert set(found.deviations) == {"datasets", "residual"}
-    assert set(by_name(found)) == {"intercept", "random", "shuffled", "size"}
+    fit = fit_mixed_model(one_model, {"encoding": ENCODINGS, "model": MODELS[:1]})
+    assert set(fit.deviations) == {"datasets", "residual"}
+    assert set(by_name(fit)) == {"intercept", "random", "shuffled", "size"}
     one_encoding = noisy(encodings=ENCODINGS[:1])
-    found = fit_mixed_model(one_encoding, {"encoding": ENCODINGS[:1], "model": MODELS})
-    assert set(found.deviations) == {"datasets", "residual"}
-    assert found.status == "converged"
+    fit = fit_mixed_model(one_encoding, {"encoding": ENCODINGS[:1], "model": MODELS})
+    assert set(fit.deviations) == {"datasets", "residual"}
+    assert fit.status == "converged"
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_variance_of_zero_is_named_and_the_fit_stands():
-    found = fit_mixed_model(noisy(30, between=0.0, within=0.0, seed=1), LEVELS)
-    assert found.status == "boundary"
-    assert found.note.startswith("no variance between ")
-    effect = by_name(found)["shuffled"]
+    fit = fit_mixed_model(noisy(30, between=0.0, within=0.0, seed=1), LEVELS)
+    assert fit.status == "boundary"
+    assert fit.note.startswith("no variance between ")
+    effect = by_name(fit)["shuffled"]
     assert abs(effect.estimate + 1.0) < 3 * effect.error
 
 
@@ -122,11 +122,11 @@ def test_a_variance_of_zero_is_named_and_the_fit_stands():
     ],
 )
 def test_what_cannot_be_fitted_has_no_numbers_and_a_reason(table, words):
-    found = fit_mixed_model(table, LEVELS)
-    assert found.status == "failed"
-    assert words in found.note
+    fit = fit_mixed_model(table, LEVELS)
+    assert fit.status == "failed"
+    assert words in fit.note
     assert all(
-        np.isnan([one.estimate, one.error, one.p]).all() for one in found.coefficients.itertuples()
+        np.isnan([row.estimate, row.error, row.p]).all() for row in fit.coefficients.itertuples()
     )
 
 

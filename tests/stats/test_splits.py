@@ -19,11 +19,11 @@ def test_p_is_that_of_the_correlated_t_test(runs):
 
 def test_interval_and_p_agree():
     values = np.array([1.0, 2.0, 0.5, 1.5])
-    found = corrected_t_test(values, 1 / 3, significance=0.05)
+    result = corrected_t_test(values, 1 / 3, significance=0.05)
     # At the level that is p, the interval ends at zero.
-    edge = corrected_t_test(values, 1 / 3, significance=found.p)
+    edge = corrected_t_test(values, 1 / 3, significance=result.p)
     assert edge.low == pytest.approx(0, abs=1e-9)
-    assert found.low < found.mean < found.high
+    assert result.low < result.mean < result.high
 
 
 def test_overlapping_splits_rarely_make_a_false_claim():

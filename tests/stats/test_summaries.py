@@ -60,8 +60,8 @@ def test_ranks_among_available_methods():
     scores = frame(a=[0.9, 0.8, 0.7], b=[0.8, 0.8, np.nan], c=[0.7, 0.9, np.nan])
     ranks = rank_methods("classification", scores)
     assert list(ranks.table.index) == ["d0", "d1"]  # d2 has one method, which beats nobody
-    assert ranks.mean.to_dict() == {"a": 1.75, "b": 2.25, "c": 2.0}
-    assert ranks.datasets.to_dict() == {"a": 2, "b": 2, "c": 2}
+    assert ranks.means["mean_rank"].to_dict() == {"a": 1.75, "b": 2.25, "c": 2.0}
+    assert ranks.means["ranked_datasets"].to_dict() == {"a": 2, "b": 2, "c": 2}
     reverse = rank_methods("regression", scores)
     assert (ranks.table + reverse.table == 4).all(axis=None)
 
@@ -113,7 +113,7 @@ def test_critical_difference_is_demsars_example():
     names = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
     table = pd.DataFrame(accuracies, columns=names)
     result = critical_difference(rank_methods("classification", table).table)
-    means = dict(zip(result.methods, result.mean_ranks, strict=True))
+    means = result.means["mean_rank"].to_dict()
     assert means == pytest.approx(
         {"C4.5": 3.143, "C4.5+m": 2.000, "C4.5+cf": 2.893, "C4.5+m+cf": 1.964}, abs=5e-4
     )

@@ -18,7 +18,7 @@ def model(gains, name="saint", **controls) -> Evidence:
 
 
 def answers(*evidence: Evidence, significance: float = 0.05) -> list[str]:
-    return [one.answer for one in judge(evidence, significance)]
+    return [decision.answer for decision in judge(evidence, significance)]
 
 
 @pytest.mark.parametrize(
@@ -61,23 +61,23 @@ def test_a_lead_over_controls_in_one_of_three_models_is_corrected_for_three():
 def test_models_that_fail_at_different_controls_do_not_help_each_other():
     # Holm for each control by itself would leave 0.03125 for the last model in either.
     weak, strong = np.arange(1.0, 7.0), np.arange(1.0, 16.0)
-    found = judge(
+    decisions = judge(
         [
             model(strong, "a", random=weak, shuffled=strong),
             model(strong, "b", random=strong, shuffled=weak),
         ]
     )
-    assert [one.p_more for one in found] == pytest.approx([2 * 0.03125] * 2)
-    assert [one.answer for one in found] == ["controls too few"] * 2
+    assert [decision.p_more for decision in decisions] == pytest.approx([2 * 0.03125] * 2)
+    assert [decision.answer for decision in decisions] == ["controls too few"] * 2
 
 
 def test_the_share_of_a_finished_model_goes_to_the_others():
     # By hand, 0.015625 for both: twice that while two are left, once when the first is finished.
-    found = judge([model(NINE, "a", random=NINE), model(SEVEN, "b", random=SEVEN)])
-    assert [one.p_more for one in found] == pytest.approx([2 * 2 / 2**9, 2 / 2**7])
+    decisions = judge([model(NINE, "a", random=NINE), model(SEVEN, "b", random=SEVEN)])
+    assert [decision.p_more for decision in decisions] == pytest.approx([2 * 2 / 2**9, 2 / 2**7])
     # A model that is better, but not more than its controls, keeps its share.
-    found = judge([model(NINE, "a", random=np.zeros(9)), model(SEVEN, "b", random=SEVEN)])
-    assert [one.p for one in found] == pytest.approx([2 * 2 / 2**9, 2 * 2 / 2**7])
+    decisions = judge([model(NINE, "a", random=np.zeros(9)), model(SEVEN, "b", random=SEVEN)])
+    assert [decision.p for decision in decisions] == pytest.approx([2 * 2 / 2**9, 2 * 2 / 2**7])
     # One that is worse, or has no controls, is finished.
     for first in (model(-NINE, "a", random=NINE), model(NINE, "a")):
         assert judge([first, model(SEVEN, "b", random=SEVEN)])[1].p == 2 / 2**7
@@ -98,8 +98,8 @@ def test_a_control_that_is_ahead_is_corrected_for_models_and_controls():
 
 def test_more_models_need_more_datasets_for_controls_as_well():
     models = [model(NINE, name, random=SEVEN[:6]) for name in "abc"]
-    found = judge(models)
-    assert found[0].fewest == found[0].controls[0].fewest == 7  # 3 * 2 / 2^6 > 0.05
+    decisions = judge(models)
+    assert decisions[0].fewest == decisions[0].controls[0].fewest == 7  # 3 * 2 / 2^6 > 0.05
     assert answers(*models) == ["controls too few"] * 3
     assert judge(models[:1])[0].controls[0].fewest == 6
 
@@ -149,26 +149,26 @@ experiments = st.lists(
 
 @given(experiments)
 def test_more_than_controls_is_holm_over_the_largest_p_of_every_model(evidence):
-    found = judge(evidence)
+    decisions = judge(evidence)
     largest = [
         max(
-            one.difference.p_towards(1),
-            *(control.difference.p_towards(1) for control in one.controls),
+            decision.difference.p_towards(1),
+            *(control.difference.p_towards(1) for control in decision.controls),
         )
-        for one in found
+        for decision in decisions
     ]
     # Holm alone knows nothing of models that are worse, which are finished too.
-    if not any(one.difference.direction < 0 for one in found):
+    if not any(decision.difference.direction < 0 for decision in decisions):
         expected = multipletests(largest, method="holm")[1]
-        assert [one.p_more for one in found] == pytest.approx(expected)
+        assert [decision.p_more for decision in decisions] == pytest.approx(expected)
 
 
 @given(experiments)
 def test_corrections_lie_between_none_and_bonferroni(evidence):
-    for one in judge(evidence):
-        raw = one.difference.test.p
-        assert raw - 1e-12 <= one.p <= min(1, len(evidence) * raw) + 1e-12
-        for control in one.controls:
+    for decision in judge(evidence):
+        raw = decision.difference.test.p
+        assert raw - 1e-12 <= decision.p <= min(1, len(evidence) * raw) + 1e-12
+        for control in decision.controls:
             ahead, behind = (control.difference.p_towards(sign) for sign in (1, -1))
             assert ahead - 1e-12 <= control.p_ahead <= min(1, len(evidence) * ahead) + 1e-12
             assert behind - 1e-12 <= control.p_behind <= min(1, 2 * len(evidence) * behind) + 1e-12
@@ -176,8 +176,8 @@ def test_corrections_lie_between_none_and_bonferroni(evidence):
 
 @given(experiments)
 def test_a_claim_about_controls_includes_the_one_about_no_encodings(evidence):
-    for one in judge(evidence, significance=0.3):
-        if one.answer in ("better than controls", "behind controls"):
-            assert one.p < 0.3 and one.difference.direction == 1
-        if one.answer == "better than controls":
-            assert {control.outcome for control in one.controls} == {"ahead"}
+    for decision in judge(evidence, significance=0.3):
+        if decision.answer in ("better than controls", "behind controls"):
+            assert decision.p < 0.3 and decision.difference.direction == 1
+        if decision.answer == "better than controls":
+            assert {control.outcome for control in decision.controls} == {"ahead"}

@@ -69,12 +69,12 @@ def test_encodings_that_do_nothing_are_rarely_said_to_do_something(correlation):
 @pytest.mark.parametrize("controls", [1, 2])
 def test_encodings_that_help_equally_are_rarely_told_apart(controls):
     design = Design("equal", datasets=20, controls=controls)
-    found = false_claims(design, EXPERIMENTS, seed=2, level=LEVEL)
-    assert found["after"]["help"] > 0.9 * EXPERIMENTS  # or nothing would be claimed of controls
-    assert found["after"]["help, and more"] <= at_most(LEVEL / 2)
-    assert found["after"]["help, but less"] <= at_most(LEVEL / 2)
-    assert found["after"]["false"] <= at_most(LEVEL)
+    counts = false_claims(design, EXPERIMENTS, seed=2, level=LEVEL)
+    assert counts["after"]["help"] > 0.9 * EXPERIMENTS  # or nothing would be claimed of controls
+    assert counts["after"]["help, and more"] <= at_most(LEVEL / 2)
+    assert counts["after"]["help, but less"] <= at_most(LEVEL / 2)
+    assert counts["after"]["false"] <= at_most(LEVEL)
     # The bound can fail: without correction over models it does.
-    assert found["before"]["false"] > at_most(LEVEL)
+    assert counts["before"]["false"] > at_most(LEVEL)
     if controls == 1:
-        assert found["before"]["help, and more"] > at_most(LEVEL / 2)
+        assert counts["before"]["help, and more"] > at_most(LEVEL / 2)
