@@ -1,6 +1,6 @@
 """Kill anything, at random, and compare the result with that of an undisturbed run.
 
-    python bench/soak.py [--kills 60] [--seed 1] [--folder ...]
+    python bench/soak.py [--kills 60] [--seed 1] [--folder ...] [--pause ...]
 
 A small config with checkpoints runs once undisturbed. Then it runs again, round after round in a
 folder of its own, while its jobs and snakemake itself are killed (SIGKILL, some jobs SIGTERM) at
@@ -49,7 +49,8 @@ CONFIG = {
     "references": ["linear", "xgboost"],
     "trees": {"trials": 6, "rounds": 60},
 }
-LONGEST_PAUSE = 6.0  # seconds between two kills
+PAUSES = 12  # the longest between two kills is the time of the undisturbed run by this
+STARTING = 0.05  # the chance that a snakemake without a job is hit: it must come to one
 
 
 def main() -> None:
@@ -58,16 +59,19 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--pause", type=float, default=None, help="longest, between two kills")
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="tabpet-soak-"))
     dice, kills, rounds = random.Random(options.seed), Counter[str](), 0
     began = time.monotonic()
     expected = scores(undisturbed(folder / "undisturbed"))
-    print(f"undisturbed: {len(expected)} rows in {time.monotonic() - began:.0f} s", flush=True)
+    seconds = time.monotonic() - began
+    pause = options.pause or seconds / PAUSES
+    print(f"undisturbed: {len(expected)} rows in {seconds:.0f} s", flush=True)
     while kills.total() < options.kills:
         rounds += 1
         place = folder / f"round{rounds}"
-        starts = disturbed(place, dice, kills, options.kills)
+        starts = disturbed(place, dice, kills, options.kills, pause)
         compare(scores(place), expected)
         if half := half_files(place / "results"):
             sys.exit(f"half files after round {rounds}: {', '.join(half)}")
@@ -94,11 +98,13 @@ def undisturbed(place: Path) -> Path:
     return place
 
 
-def disturbed(place: Path, dice: random.Random, kills: "Counter[str]", wanted: int) -> int:
+def disturbed(
+    place: Path, dice: random.Random, kills: "Counter[str]", wanted: int, longest: float
+) -> int:
     """Run the config to its end while something is killed every few seconds; how many starts."""
     starts, process = 1, start(place)
     while True:
-        pause = dice.uniform(0.5, LONGEST_PAUSE)
+        pause = dice.uniform(0.1, 1) * longest
         with contextlib.suppress(subprocess.TimeoutExpired):
             if process.wait(timeout=pause) == 0:
                 return starts
@@ -114,6 +120,8 @@ def disturbed(place: Path, dice: random.Random, kills: "Counter[str]", wanted: i
 def kill_something(process: subprocess.Popen, dice: random.Random, kills: "Counter[str]") -> None:
     """Kill a process of a job, or snakemake itself; its jobs then go on without it."""
     jobs = descendants(process.pid)
+    if not jobs and dice.random() >= STARTING:
+        return
     with contextlib.suppress(ProcessLookupError):
         if not jobs or dice.random() < 0.25:
             process.kill()

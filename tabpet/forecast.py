@@ -57,7 +57,7 @@ def plan(
     console.print(
         f"\n{len(rows)} datasets, {sum(stage.jobs for stage in stages):,} jobs, about "
         f"{show_hours(hours)} one after the other, {show_hours(hours / slots)} with {slots} at a "
-        f"time. {_source(measured, device.value)}"
+        f"time. {_source(settings, measured, device.value)}"
     )
     console.print()
     console.print(_longest_table(settings, rows, device.value, measured))
@@ -204,12 +204,16 @@ def show_hours(hours: float) -> str:
     return f"{hours:,.1f} h" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
-def _source(measured: dict[str, float], device: str) -> str:
-    if measured:
-        return f"Corrected by finished cells of {', '.join(sorted(measured))}."
-    if device == "gpu":
-        return "The speed of a GPU is an assumption until one of yours has finished a cell."
-    return "Estimated from a core of a server processor; finished cells correct it."
+def _source(settings: Settings, measured: dict[str, float], device: str) -> str:
+    """Where the hours come from; finished trees say nothing about the speed of a GPU."""
+    words = [f"Corrected by finished cells of {', '.join(sorted(measured))}."] if measured else []
+    if device == "gpu" and (assumed := [one for one in settings.models if one not in measured]):
+        words.append(
+            f"The speed of a GPU is an assumption until one of yours has finished a cell of "
+            f"{', '.join(assumed)}."
+        )
+    default = "Estimated from a core of a server processor; finished cells correct it."
+    return " ".join(words) or default
 
 
 def _stage_table(stages: Iterable[StagePlan]) -> Table:

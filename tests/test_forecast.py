@@ -150,6 +150,27 @@ def test_finished_cells_of_the_same_device_correct_the_estimate(tmp_path):
     assert stages["measured"] > 2 * stages["estimated"]
 
 
+def test_the_speed_of_a_gpu_is_an_assumption_until_a_transformer_was_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(
+        "{datasets: [demo-wine], graphs: [spearman], models: [saint], learners: [xgboost]}"
+    )
+    ended = {"task": "classification", "val_score": 1, "test_score": 1, "seconds": 9.0}
+    assumed = "assumption until one of yours has finished a cell of saint."
+
+    def said() -> str:
+        command = ["plan", "--config", "mine.yaml", "--device", "gpu"]
+        return " ".join(CliRunner().invoke(app, command).output.split())
+
+    assert assumed in said() and "Corrected" not in said()
+    tree = Cell("demo-wine", 42, "xgboost", "tuned", 1)
+    write_runs([Run(**tree.identity, **ended, device="cpu")], tree.run)
+    assert assumed in said() and "finished cells of xgboost tuned." in said()
+    cell = Cell("demo-wine", 42, "saint", "spearman", 1)
+    write_runs([Run(**cell.identity, **ended, device="NVIDIA A100")], cell.run)
+    assert "assumption" not in said() and "finished cells of saint, xgboost tuned." in said()
+
+
 def test_predictions_take_disk():
     kept = settings(training={"keep_predictions": True})
     assert disk_bytes(kept, [VEHICLE]) > disk_bytes(settings(), [VEHICLE])

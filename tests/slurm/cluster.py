@@ -1,16 +1,15 @@
 """A throw-away Slurm on this machine: two CPU nodes, and one with two pretended GPUs.
 
-Nothing outside its folder is touched: own munge key, free ports, own configuration. Every daemon
-runs in the foreground as a child of this process, is stopped by its process id, and ends with this
-process however that ends.
+Nothing outside its folder is touched: own munge key, free ports, own configuration. All that runs
+in it, daemons and jobs, has this folder in its environment. By that it is found, and ended by its
+process id, when the process that started the cluster is gone, however that ended.
 """
 
-import ctypes
 import getpass
 import os
-import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,12 +53,25 @@ PartitionName=gpu Nodes=gn1 MaxTime=1-00:00:00 State=UP
 """
 
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# A process of its own, since the one that started the cluster may be killed. A job outlives the
+# daemon of its node, so that it does not end with that either.
+_SWEEPER = """
+import contextlib, os, signal, sys, time
+from pathlib import Path
 
+def left(folder):
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if folder in (place / "environ").read_bytes():
+                yield int(place.name)
 
-def die_with_parent() -> None:
-    """Run in a child before its program: the kernel ends it when its parent is gone."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+sys.stdin.read()  # until the other end is closed, which happens with its process
+while found := list(left(os.fsencode(sys.argv[1]))):
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    time.sleep(0.1)
+"""
 
 
 def free_ports(number: int) -> list[int]:
@@ -87,6 +99,11 @@ class Cluster:
         for name in ("state", "spool", "bin", "munge", *(f"spool/{node}" for node in _NODES)):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)  # munge wants its socket to be within everybody's reach
+        self.sweeper = subprocess.Popen(
+            [sys.executable, "-c", _SWEEPER, str(self.folder)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # so that no Ctrl-C ends it
+        )
         try:
             self._start_munge()
             self._configure()
@@ -102,22 +119,9 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._cancel_jobs()
-        for daemon in reversed(self.daemons.values()):
-            daemon.terminate()
-            try:
-                daemon.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
-
-    def _cancel_jobs(self) -> None:
-        """End what still runs: a job outlives the daemon of its node."""
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and (left := self.jobs("PD", "R", "CG")):
-            self.ask("scancel", "--signal=KILL", "--full", *(job["id"] for job in left))
-            self.ask("scancel", *(job["id"] for job in left))
-            time.sleep(0.5)
+        self.sweeper.communicate()
+        for daemon in self.daemons.values():
+            daemon.wait()
 
     def ask(self, *command: str) -> str:
         """What a client of the cluster prints."""
@@ -140,7 +144,6 @@ class Cluster:
                 stdout=out,
                 stderr=out,
                 stdin=subprocess.DEVNULL,
-                preexec_fn=die_with_parent,
             )
 
     def _wait(self, name: str, ready: Callable[[], object], seconds: float = 60) -> None:
