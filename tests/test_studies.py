@@ -41,6 +41,22 @@ def test_the_preset_is_the_papers():
         assert study_run(defaults, study, catalog) == study_run(settings, study, catalog)
 
 
+def test_the_small_preset_is_what_the_docs_show():
+    settings = read_settings(ROOT / "configs/studies-small.yaml")
+    catalog = catalog_of(settings)
+    groups, dags, ranks = (study_run(settings, study, catalog) for study in STUDIES)
+    assert [structure_of(name) for name in groups.datasets[::3]] == [2, 6, 15, 30]
+    assert groups.controls == ["spearman-random", "spearman-shuffled"]
+    assert groups.graphs == ["spearman", "true"] and len(groups.alphas) == 5
+    assert len(dags.datasets) == 3 and "lingam" in dags.graphs
+    assert len(settings.studies.groups.recovery) == len(settings.studies.dags.recovery) == 6
+    assert ranks.datasets == ["Satellite", "phoneme", "wilt"]
+    # The model and the training of the effective-rank study are the paper's.
+    preset = read_settings(ROOT / "configs/studies.yaml")
+    paper = study_run(preset, "effective_rank", catalog)
+    assert (ranks.model_settings, ranks.training) == (paper.model_settings, paper.training)
+
+
 def test_a_study_says_what_differs_from_the_run():
     settings = Settings.model_validate(
         {

@@ -54,6 +54,7 @@ STYLE: dict[Any, Any] = {
     "ytick.labelsize": 8,
 }
 _LONGEST_NAME = 24
+_MOST_LABELS = 16  # of two digits, below one of two panels
 # Ticks of an axis that is linear up to a number and compressed beyond it.
 _INNER_TICKS = {1: (0.5, 1), 3: (1, 2, 3), 10: (5, 10)}
 _OUTER_TICKS = (3, 10, 30, 100, 300, 1000)
@@ -156,8 +157,10 @@ def mean_curve(
 
 
 def step_axis(axes: Axes, values: Sequence[float], label: str) -> None:
-    """An x axis with the same room for every value."""
-    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    """An x axis with the same room for every value; of many, not every one is labelled."""
+    every = -(-len(values) // _MOST_LABELS)
+    labels = [f"{value:g}" if place % every == 0 else "" for place, value in enumerate(values)]
+    axes.set_xticks(range(len(values)), labels)
     axes.set_xlabel(label)
 
 

@@ -36,7 +36,7 @@ class GeneratedTables:
         self.gains = averages.assign(structure=structure, level=structure.map(regime))
         self.encodings = list(self.gains["encoding"].unique())
         self.control = random_control(self.encodings)
-        # From much structure to little.
+        # By the number of groups, from much structure to little; by density.
         self.regimes = list(self.gains.sort_values("structure", kind="stable")["level"].unique())
 
     def wide(self, regime: str | None = None) -> pd.DataFrame:
@@ -205,6 +205,11 @@ def draw_curves(tables: GeneratedTables) -> Drawing:
     return Drawing(figure, runs[keys])
 
 
+def _shift(place: int, count: int) -> float:
+    """How far beside its step one of some series is drawn, so that none hides another."""
+    return 0.12 * (place - (count - 1) / 2)
+
+
 def draw_gains(tables: GeneratedTables) -> Drawing:
     """Improvement over the number of groups, alpha chosen on validation rows and on test rows."""
     titles = dict(zip(GAINS, ("alpha chosen on validation rows", "oracle"), strict=True))
@@ -214,7 +219,7 @@ def draw_gains(tables: GeneratedTables) -> Drawing:
     for (_, column), axes in panels.items():
         for place, encoding in enumerate(tables.encodings):
             gains = tables.gains[tables.gains["encoding"] == encoding]
-            shift = 0.12 * (place - (len(tables.encodings) - 1) / 2)
+            shift = _shift(place, len(tables.encodings))
             at = gains["structure"].map(dict(zip(counts, steps, strict=True))) + shift
             color, marker, _ = plot.series(place)
             axes.scatter(at, gains[column], s=12, marker=marker, color=color, alpha=0.6)
@@ -232,7 +237,7 @@ def draw_dag_gains(tables: GeneratedTables) -> Drawing:
     """Improvement on tables of DAGs, a line per encoding."""
     encodings, regimes = tables.encodings, tables.regimes
     height = 1.2 + 0.34 * len(encodings) * len(regimes)
-    figure, panels = plot.panel_grid(7.2, height, regimes, [""])
+    figure, panels = plot.panel_grid(7.2, height, regimes, [""], sharex=True)
     for (regime, _), axes in panels.items():
         wide = tables.wide(regime)
         for place, encoding in enumerate(encodings):
@@ -242,7 +247,8 @@ def draw_dag_gains(tables: GeneratedTables) -> Drawing:
         axes.set_yticks(range(len(encodings)), map(encoding_label, encodings))
         axes.set_ylim(len(encodings) - 0.5, -0.5)
         axes.set_title(regime)
-        plot.percent_axis(axes, "x", wide, "improvement over alpha 0 in %")
+        plot.percent_axis(axes, "x", tables.wide(), "improvement over alpha 0 in %")
+        axes.label_outer()
     return Drawing(figure, tables.gains[["dataset", "structure", "level", "encoding", *GAINS]])
 
 
@@ -254,11 +260,11 @@ def draw_recovery(recovery: pd.DataFrame) -> Drawing:
     for (_, study), axes in panels.items():
         rows = recovery[recovery["study"] == study]
         structures = sorted(rows["structure"].unique())
-        steps = range(len(structures))
-        for place, graph in enumerate(rows["graph"].unique()):
+        steps, graphs = np.arange(len(structures)), rows["graph"].unique()
+        for place, graph in enumerate(graphs):
             curve = rows[rows["graph"] == graph].groupby("structure")["average_precision"].mean()
-            label = encoding_label(graph)
-            plot.line(axes, steps, curve.reindex(structures), place, label, markersize=5)
+            at, label = steps + _shift(place, len(graphs)), encoding_label(graph)
+            plot.line(axes, at, curve.reindex(structures), place, label, markersize=5)
         chance = (rows["true_edges"] / rows["pairs"]).groupby(rows["structure"]).mean()
         axes.plot(steps, chance.reindex(structures), color=plot.SOFT, linewidth=0.9, marker="_",
                   label="share of true pairs")  # fmt: skip

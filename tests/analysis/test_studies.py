@@ -1,5 +1,7 @@
 """Reports of the studies, from made-up runs with known gains."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -137,6 +139,30 @@ def test_figures_of_more_than_six_encodings_and_graphs():
     )  # fmt: skip
     drawn = effective_rank_study(runs_frame(runs_of("wine", gains)), ranks, LEVEL)
     assert drawn.drawings["effective_rank"].numbers["encoding"].nunique() == 7
+
+
+def test_at_the_papers_size_labels_and_series_do_not_hide_each_other():
+    tables = [f"groups-d30-k{k:02d}-n50-table1" for k in range(1, 31)]
+    dags = [f"dag-d5-density{density}-laplace-n50-table1" for density in (0.05, 0.2)]
+    scores = [
+        runs_frame([run for name in names for run in runs_of(name, {"spearman": 1.0, "true": 1.0})])
+        for names in (tables, dags)
+    ]
+    recovery = pd.concat([recovery_of("groups", tables), recovery_of("dags", dags)])
+    drawn = synthetic_study(*scores, recovery, LEVEL).drawings
+    for name in ("synthetic_gains", "edge_recovery"):
+        figure = drawn[name].figure
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+            ends = [(box.x0, box.x1) for box in boxes if box.width]
+            assert all(left[1] < right[0] for left, right in pairwise(ends)), name
+    # Two estimators that recover the same stand beside each other.
+    first, second, *_ = drawn["edge_recovery"].figure.axes[0].lines
+    assert (np.array(first.get_xdata()) < np.array(second.get_xdata())).all()
+    # Densities have one scale, whose label stands once.
+    above, below = drawn["synthetic_dags"].figure.axes
+    assert above.get_xlim() == below.get_xlim() and not above.get_xlabel()
 
 
 def test_the_numbers_of_the_gains_have_a_row_per_table_and_encoding():
