@@ -213,8 +213,8 @@ def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:
     console.print()
     console.print(table)
     console.print(
-        f"\n{len(graphs)} graphs with encodings (means over graphs, seconds in all). Details: "
-        f"{results / 'tables' / 'graphs.csv'}, pictures: {results / 'figures' / 'graphs'}"
+        f"\n{count(len(graphs), 'graph')} with encodings (means over graphs, seconds in all). "
+        f"Details: {results / 'tables' / 'graphs.csv'}, pictures: {results / 'figures' / 'graphs'}"
     )
 
 

@@ -54,8 +54,9 @@ def plan(
     stages = plan_stages(settings, rows, device.value, measured)
     console.print(_stage_table(stages))
     hours = sum(stage.seconds for stage in stages) / 3600
+    datasets = "1 dataset" if len(rows) == 1 else f"{len(rows)} datasets"
     console.print(
-        f"\n{len(rows)} datasets, {sum(stage.jobs for stage in stages):,} jobs, about "
+        f"\n{datasets}, {sum(stage.jobs for stage in stages):,} jobs, about "
         f"{show_hours(hours)} one after the other, {show_hours(hours / slots)} with {slots} at a "
         f"time. {_source(settings, measured, device.value)}"
     )

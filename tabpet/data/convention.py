@@ -24,7 +24,7 @@ MISSING_NUMBERS = (
     *("None", "none", "n/a", "na", "N.A.", "n.a.", "nil", "missing", "Missing", "unknown"),
     *("-", "--", "\N{EN DASH}", "\N{EM DASH}", ".", ".."),
 )
-_NUMBER_WITH_MARKS = re.compile(r"[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}")
+_NUMBER_WITH_MARKS = re.compile(r"[-+]?([$€£¥]\s*)?[-+]?[\d.,' ]*\d[.,]?\s*\S{0,2}")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})"

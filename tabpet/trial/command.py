@@ -44,13 +44,15 @@ def try_table(
 ) -> None:
     """Find out whether encodings help on a table of your own: a table, a sentence, a page."""
     from tabpet.data.own import read_own
-    from tabpet.files import write_text
-    from tabpet.trial.experiment import Plan
-    from tabpet.trial.report import render_page
 
     if size not in ("small", "paper"):
         raise TabpetError(f"--size is {size!r}; allowed are small and paper.")
     _, raw, card = read_own(file, target, None, task, categorical or (), ignore or ())
+    # What follows loads torch; a wrong name has been told by now.
+    from tabpet.files import write_text
+    from tabpet.trial.experiment import Plan
+    from tabpet.trial.report import render_page
+
     _print_reading(card)
     plan = Plan(
         model=model,

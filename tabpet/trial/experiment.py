@@ -151,6 +151,8 @@ def run_trial(raw: pd.DataFrame, card: Card, plan: Plan, step: Step) -> Outcome:
     assert first is not None
     scores, curves = _scores(runs)
     notes += sorted({f"{run.model}: {_describe(run)}" for run in runs if run.reason})
+    if any(run.status == "timeout" and run.alpha is not None for run in runs):
+        notes.append("the transformer may do better with more time (--minutes)")
     sizes = splits[0].info.rows
     return Outcome(
         card=card,

@@ -165,7 +165,7 @@ def _draw_history(outcome: Outcome) -> "Figure":
     for alpha, curve in outcome.history.groupby("alpha"):
         style = ":" if alpha == 0 else "-"
         label = "no encodings" if alpha == 0 else f"alpha {alpha:g}"
-        axes.plot(curve["epoch"], curve["val_loss"], style, linewidth=1, label=label)
+        axes.plot(curve["epoch"], curve["val_loss"], style, marker=".", linewidth=1, label=label)
     axes.set_xlabel("epoch")
     axes.set_ylabel("validation loss")
     axes.legend(fontsize=7)

@@ -248,6 +248,8 @@ def test_values_that_make_categories_of_numbers_are_named():
     assert warning.startswith(
         "x: text that looks like numbers ('0 kg', '1 kg', '10 kg' and 9 more)"
     )
+    for price in ("€{}.50", "$ {}", "-£{}", "{} €"):
+        assert "looks like numbers" in reading_warnings(x=[*map(price.format, range(12))])[0]
     assert reading_warnings(x=[*"abcdefghijklmnop"], y=range(16)) == []
 
 

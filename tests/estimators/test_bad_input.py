@@ -40,6 +40,10 @@ FIT = {
         ("classification", X, pd.Series(CLASSES).mask(np.arange(90) < 2)),
         "Input y contains NaN: the class is missing in 2 rows. Leave these rows out",
     ),
+    "one NaN among classes": (
+        ("classification", X, pd.Series(CLASSES).mask(np.arange(90) < 1)),
+        "the class is missing in 1 row. Leave",
+    ),
     "NaN among numbers": (
         ("regression", X, np.where(np.arange(90) < 2, np.nan, NUMBERS)),
         "Input y contains NaN",

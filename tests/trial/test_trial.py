@@ -1,6 +1,7 @@
 """`tabpet try`: what it says about a file, what it runs, and that the sentence is the decision."""
 
 import html
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +18,7 @@ from tabpet.data.prepare import prepare_split
 from tabpet.errors import TabpetError
 from tabpet.runs import Run
 from tabpet.stats.splits import judge_splits
+from tabpet.training.cell import run_cell
 from tabpet.training.files import CellResult
 from tabpet.trees import tuning
 from tabpet.trial import command, experiment
@@ -188,6 +190,26 @@ def test_command_line(tmp_path, monkeypatch):
 def test_wrong_options_are_named(tmp_path, options, message):
     done = runner.invoke(cli.app, ["try", str(write_file(tmp_path)), *options])
     assert isinstance(done.exception, TabpetError) and message in str(done.exception)
+
+
+def test_a_wrong_name_is_told_before_torch_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tabpet.trial.experiment", None)
+    done = runner.invoke(cli.app, ["try", str(write_file(tmp_path)), "--target", "prise"])
+    assert "Did you mean 'price'?" in str(done.exception)
+
+
+def test_a_transformer_that_was_cut_short_is_worth_a_note(tmp_path, monkeypatch):
+    def cut(cell, split, files, progress):
+        done = run_cell(cell, split, files, progress=progress)
+        runs = [replace(run, status="timeout", reason="9 s were over") for run in done.runs]
+        return replace(done, runs=runs)
+
+    monkeypatch.setattr(experiment, "run_cell", cut)
+    monkeypatch.setattr(experiment, "LEAST_TUNING", float("inf"))
+    _, raw, card = read_own(write_file(tmp_path, n=30), "price")
+    found = run_trial(raw, card, Plan(splits=1, seconds=1e6), lambda *_: None)
+    assert "ft_transformer: cut short by its time limit" in found.notes
+    assert "the transformer may do better with more time (--minutes)" in found.notes
 
 
 def test_a_transformer_without_any_score_is_an_error_that_says_why(tmp_path, monkeypatch):
