@@ -107,7 +107,8 @@ def fit_rtdl(split: Split, epochs: int, seed: int) -> Predict:
         value = score(split.info.task, table.parts["val"].truth, _predict(model, table, "val"))
         value = value if split.info.task == "classification" else -value
         if value > best:
-            best, kept = value, {name: one.clone() for name, one in model.state_dict().items()}
+            best, weights = value, model.state_dict()
+            kept = {name: weight.clone() for name, weight in weights.items()}
     assert kept is not None
     model.load_state_dict(kept)
     return lambda: _predict(model, table, "test")
@@ -137,7 +138,7 @@ def _coded(split: Split, predicted: np.ndarray) -> np.ndarray:
     if classes is None:
         return np.asarray(predicted, dtype=float).ravel()
     places = {name: place for place, name in enumerate(classes)}
-    return np.array([places[str(one)] for one in predicted])
+    return np.array([places[str(label)] for label in predicted])
 
 
 SIDES: dict[str, Callable[..., Predict]] = {
@@ -168,10 +169,10 @@ def serve(side: str, table: str, epochs: int, seed: int) -> None:
 
 def ask(python: str, side: str, table: str, epochs: int, seed: int) -> dict[str, float]:
     """One fit in a process of its own."""
-    one = ["--side", side, "--table", table, "--epochs", str(epochs), "--seed", str(seed)]
+    options = ["--side", side, "--table", table, "--epochs", str(epochs), "--seed", str(seed)]
     with tempfile.TemporaryDirectory() as folder:  # where a side may leave files
         done = subprocess.run(
-            [python, str(Path(__file__).resolve()), *one],
+            [python, str(Path(__file__).resolve()), *options],
             env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
             cwd=folder,
             capture_output=True,
@@ -184,13 +185,13 @@ def ask(python: str, side: str, table: str, epochs: int, seed: int) -> dict[str,
 
 def compare(table: str, epochs: int, seeds: int, pythons: dict[str, str]) -> None:
     """Print seconds, scores and ratios of one table."""
-    found: dict[str, list[dict[str, float]]] = {side: [] for side in pythons}
+    runs: dict[str, list[dict[str, float]]] = {side: [] for side in pythons}
     for seed in range(seeds):
         for side, python in pythons.items():
-            found[side].append(ask(python, side, table, epochs, seed))
-    ours = min(one["seconds"] for one in found["tabpet, no encodings"])
-    for side, runs in found.items():
-        seconds, scores = (sorted(one[key] for one in runs) for key in ("seconds", "score"))
+            runs[side].append(ask(python, side, table, epochs, seed))
+    ours = min(run["seconds"] for run in runs["tabpet, no encodings"])
+    for side, of_side in runs.items():
+        seconds, scores = (sorted(run[key] for run in of_side) for key in ("seconds", "score"))
         spread = statistics.stdev(scores) if len(scores) > 1 else float("nan")
         print(
             f"{table:30s}{side:22s}{seconds[0]:9.2f} s{seconds[0] / ours:8.2f} x"

@@ -62,7 +62,7 @@ def compare_lingam(n: int, d: int) -> None:
     values = matrix_of(linear_sem(n, d, seed=0, degree=3.0)).values
     ours, fast = timed(lambda: FastDirectLiNGAM().fit(values), 3)
     reference, plain = timed(lambda: lingam.DirectLiNGAM().fit(values))
-    same = fast.causal_order_ == [int(one) for one in plain.causal_order_]
+    same = fast.causal_order_ == [int(node) for node in plain.causal_order_]
     gap = np.abs(fast.adjacency_matrix_ - plain.adjacency_matrix_).max()
     report(
         f"lingam, n = {n}, d = {d}", ours, reference, f"same order: {same}, weights to {gap:.0e}"
@@ -73,8 +73,8 @@ def compare_notears(n: int, d: int) -> None:
     """The lambda grid against the published form on the rows, every lambda to its end."""
     matrix = matrix_of(linear_sem(n, d, seed=0))
     ours, graph = timed(lambda: estimate_graph(matrix, "notears"), 3)
-    reference, found = timed(lambda: [plain_notears(matrix.values, one) for one in LAMBDAS])
-    plain = next((one for one in found if is_acyclic(one)), found[-1])
+    reference, graphs = timed(lambda: [plain_notears(matrix.values, lam) for lam in LAMBDAS])
+    plain = next((weights for weights in graphs if is_acyclic(weights)), graphs[-1])
     same = bool(((graph.adjacency != 0) == (plain != 0)).all())
     gap = np.abs(graph.adjacency - plain).max()
     report(
@@ -115,11 +115,11 @@ def compare_correlations(n: int, d: int) -> None:
     for name, function in (("pearson", pearsonr), ("spearman", spearmanr)):
 
         def pair_by_pair(function: Callable[..., Any] = function) -> np.ndarray:
-            found = np.zeros((d, d))
+            weights = np.zeros((d, d))
             for i, j in itertools.combinations(range(d), 2):
                 value = abs(function(matrix.values[:, i], matrix.values[:, j]).statistic)
-                found[i, j] = found[j, i] = value
-            return found
+                weights[i, j] = weights[j, i] = value
+            return weights
 
         ours, graph = timed(lambda name=name: estimate_graph(matrix, name), 3)
         reference, plain = timed(pair_by_pair)

@@ -119,20 +119,20 @@ def evidence_of(gains: np.ndarray) -> list[Evidence]:
 
 def old_answers(evidence: Sequence[Evidence], level: float) -> list[Answer]:
     """The rule before: Holm over models without encodings, controls at the plain level."""
-    tested = [Difference.of(one.improvements) for one in evidence]
+    tested = [Difference.of(model.improvements) for model in evidence]
     return [
-        _old_answer(difference, p, one, level)
-        for difference, p, one in zip(
+        _old_answer(difference, p, model, level)
+        for difference, p, model in zip(
             tested, holm([d.test.p for d in tested]), evidence, strict=True
         )
     ]
 
 
-def _old_answer(difference: Difference, p: float, one: Evidence, level: float) -> Answer:
+def _old_answer(difference: Difference, p: float, model: Evidence, level: float) -> Answer:
     direction = difference.direction if p < level else 0
     if direction <= 0:
         return "worse" if direction else "unclear"
-    leads = [Difference.of(values) for values in one.controls.values()]
+    leads = [Difference.of(values) for values in model.controls.values()]
     directions = [lead.direction if lead.test.p < level else 0 for lead in leads]
     if -1 in directions:
         return "behind controls"
@@ -141,7 +141,7 @@ def _old_answer(difference: Difference, p: float, one: Evidence, level: float) -
 
 def new_answers(evidence: Sequence[Evidence], level: float) -> list[Answer]:
     """The package's rule."""
-    return [one.answer for one in judge(evidence, level)]
+    return [decision.answer for decision in judge(evidence, level)]
 
 
 RULES = {"before": old_answers, "after": new_answers}
@@ -199,10 +199,10 @@ def main() -> None:
     heads = "".join(f"{name:>20s}" for name in columns)
     print(f"{'null':9s}{'correlation':>12s}{'controls':>9s} {'rule':7s}{heads}")
     for design in designs(options):
-        found = false_claims(design, n, options.seed, options.level)
-        for rule, counts in found.items():
-            cells = "".join(f"{share_text(counts[name], n):>20s}" for name in columns)
-            row = f"{design.null:9s}{design.correlation:12g}{design.controls:9d} {rule:7s}{cells}"
+        counted = false_claims(design, n, options.seed, options.level)
+        for rule, counts in counted.items():
+            shares = "".join(f"{share_text(counts[name], n):>20s}" for name in columns)
+            row = f"{design.null:9s}{design.correlation:12g}{design.controls:9d} {rule:7s}{shares}"
             print(row, flush=True)
 
 

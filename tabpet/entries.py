@@ -30,7 +30,7 @@ class Entry:
     citation: str
     cost: Cost = "budgeted"
     needs: tuple[str, ...] = ()  # packages that it stands on; a run holds their versions
-    order: int = 1000  # place among its kind in tables and figures; equal ones go by key
+    order: int = 1000  # in tables and figures, ours before those of others; equal ones go by key
 
     @property
     def short_label(self) -> str:

@@ -9,6 +9,7 @@ import typer
 from tabpet.catalog import CatalogRow, read_catalogs
 from tabpet.errors import TabpetError
 from tabpet.places import ROOT, find_sheets
+from tabpet.registry import CONTROLS
 from tabpet.settings import Settings, load_settings, read_settings
 
 DEFAULT_CONFIG = tuple(path for path in [ROOT / "config.yaml"] if path.is_file())
@@ -20,6 +21,11 @@ ConfigFiles = Annotated[
         "--configfile",
         help="Config file; given again, each is laid over those before it.",
     ),
+]
+
+DatasetArgument = Annotated[str, typer.Argument(help="A dataset of the catalogs.")]
+EncodingArgument = Annotated[
+    str, typer.Argument(help=f"A graph's name, or that with -{', -'.join(CONTROLS)}.")
 ]
 
 

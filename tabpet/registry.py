@@ -43,7 +43,7 @@ class Kind(Generic[SomeEntry]):
 
     @functools.cached_property
     def entries(self) -> dict[str, SomeEntry]:
-        """Those of tabpet and of other packages, in the order of tables and figures."""
+        """Those of tabpet, then those of other packages, in the order of tables and figures."""
         others: dict[str, SomeEntry] = {}
         for point in entry_points(group=self._group):
             try:
@@ -58,7 +58,7 @@ class Kind(Generic[SomeEntry]):
                     f"({point.value}) and can't be used: {type(error).__name__}: {error}. "
                     "Mend that package or uninstall it"
                 )
-        return _ordered([*self.own.values(), *others.values()])
+        return {**self.own, **_ordered(others.values())}
 
     def find(self, key: str) -> SomeEntry:
         """The entry of a key; an unknown one is an error with those that are near."""

@@ -10,7 +10,14 @@ from rich.table import Table
 
 from tabpet.catalog import select_dataset
 from tabpet.names import EncodingName
-from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment, require_files
+from tabpet.options import (
+    DEFAULT_CONFIG,
+    ConfigFiles,
+    DatasetArgument,
+    EncodingArgument,
+    read_experiment,
+    require_files,
+)
 from tabpet.plan import Cell
 from tabpet.registry import GRAPHS
 
@@ -21,10 +28,8 @@ console = Console()
 
 
 def encoding(
-    dataset: Annotated[str, typer.Argument(help="A dataset of the catalogs.")],
-    encoding: Annotated[
-        str, typer.Argument(help="A graph's name, or <graph>-random, -shuffled or -learnable.")
-    ],
+    dataset: DatasetArgument,
+    encoding: EncodingArgument,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the run; it draws a control.")] = 1,
     split: Annotated[int | None, typer.Option(help="Split; the config's first one.")] = None,
     config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]

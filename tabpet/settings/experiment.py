@@ -75,7 +75,7 @@ class Settings(Section):
     controls: list[str] = Field(
         [],
         description="Encodings without a graph's structure, of the same width: "
-        "`<graph>-random`, `<graph>-shuffled` or `<graph>-learnable`.",
+        f"{' or '.join(f'`<graph>-{key}`' for key in CONTROLS)}.",
     )
     model_encodings: dict[ModelKey, list[str]] = Field(
         {},

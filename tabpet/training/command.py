@@ -10,7 +10,14 @@ from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_dataset
 from tabpet.names import EncodingName
-from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment, require_files
+from tabpet.options import (
+    DEFAULT_CONFIG,
+    ConfigFiles,
+    DatasetArgument,
+    EncodingArgument,
+    read_experiment,
+    require_files,
+)
 from tabpet.plan import batch_size
 from tabpet.registry import GRAPHS, MODELS
 from tabpet.settings import Settings
@@ -23,11 +30,9 @@ console = Console()
 
 
 def train(
-    dataset: Annotated[str, typer.Argument(help="A dataset of the catalogs.")],
+    dataset: DatasetArgument,
     model: Annotated[str, typer.Argument(help=", ".join(MODELS.own))],
-    encoding: Annotated[
-        str, typer.Argument(help="A graph's name, or <graph>-random, -shuffled or -learnable.")
-    ],
+    encoding: EncodingArgument,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, batches and dropout.")] = 1,
     split: Annotated[int | None, typer.Option(min=0, help="Split; the config's first one.")] = None,
     config: ConfigFiles = DEFAULT_CONFIG,  # type: ignore[assignment]

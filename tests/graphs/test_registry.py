@@ -98,8 +98,8 @@ def test_graph_survives_its_files(method):
 
 def test_unknown_names_are_told_with_what_is_allowed():
     matrix = matrix_of(linear_sem(50, 3, seed=0))
-    with pytest.raises(TabpetError, match="there is no graph 'kendall'.*pearson"):
-        estimate_graph(matrix, "kendall")
+    with pytest.raises(TabpetError, match="there is no graph 'personal'.*pearson"):
+        estimate_graph(matrix, "personal")
     with pytest.raises(TabpetError, match="`lamda` is not a setting; did you mean `lambdas`"):
         estimate_graph(matrix, "notears", {"lamda": 0.1})
     with pytest.raises(TabpetError, match="missing or infinite"):

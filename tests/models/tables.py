@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tabpet import registry
 from tabpet.encodings import Encoding
 from tabpet.models.build import build_model
 from tabpet.models.ft_transformer import FTTransformerSettings
@@ -15,8 +16,9 @@ from tabpet.models.members import MemberModel
 from tabpet.models.saint import SaintSettings
 from tabpet.models.tab_transformer import TabTransformerSettings
 
-MODELS = ("ft_transformer", "saint", "tab_transformer")
+MODELS = tuple(registry.MODELS.own)
 SMALL: dict[str, Any] = {
+    **{key: model.settings() for key, model in registry.MODELS.own.items()},
     "ft_transformer": FTTransformerSettings(width=16, n_heads=4, n_layers=2),
     "saint": SaintSettings(width=6, n_heads=2),
     "tab_transformer": TabTransformerSettings(width=8, n_heads=2, head_width=4, depth=2),

@@ -1,4 +1,4 @@
-"""What holds for all three models, on tables of every kind."""
+"""What holds for all models, on tables of every kind."""
 
 import dataclasses
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from tabpet import registry
 from tabpet.encodings import Encoding, control
 from tabpet.errors import TabpetError
 from tabpet.models.build import build_model, unusable_reason
@@ -38,7 +39,7 @@ def encoding_for(layout: Layout, kind: str | None) -> Encoding | None:
 def test_predicts_and_learns_on_every_kind_of_table(name: Any, kind: str | None, table: str):
     layout = layout_of(*TABLES[table])
     encoding = encoding_for(layout, kind)
-    if name == "tab_transformer" and len(layout.categorical) < 2:
+    if registry.MODELS.own[name].categorical_tokens and len(layout.categorical) < 2:
         reason = unusable_reason(name, layout, SMALL[name], encoding)
         assert reason is not None and "at least 2 categorical features" in reason
         with pytest.raises(TabpetError, match=f"the table has {len(layout.categorical)}"):
@@ -108,7 +109,7 @@ def test_fixed_encodings_cost_no_parameters_and_trained_ones_their_table(name: A
     ]
     assert len(set(counts)) == 1
     learnable = small_model(name, layout, control(graph, "learnable", 1), (0.0, 1.0))
-    tokens = 3 if name == "tab_transformer" else 5
+    tokens = 3 if registry.MODELS.own[name].categorical_tokens else 5
     assert learnable.n_parameters() == counts[0] + tokens * graph.d_pe
 
 
@@ -169,7 +170,9 @@ def test_an_encoding_of_few_nodes_may_have_any_width(name: Any, kind: str, d_pe:
 @pytest.mark.parametrize("name", MODELS)
 def test_too_wide_encodings_are_refused_and_say_how_wide(name: Any):
     layout = layout_of(2, 3)
-    room = {"ft_transformer": 15, "saint": 5, "tab_transformer": 6}[name]
+    # A token keeps at least one column for what it says itself.
+    room = SMALL[name].width - registry.MODELS.own[name].reserved_width(SMALL[name]) - 1
+    assert room == {"ft_transformer": 15, "saint": 5, "tab_transformer": 6}.get(name, room)
     fits = encoding_of(layout.features, d_pe=room)
     assert small_model(name, layout, fits)(*rows_of(layout)).isfinite().all()
     wide = encoding_of(layout.features, d_pe=room + 1)
@@ -197,12 +200,12 @@ def test_the_widest_encoding_fits_a_token_of_32(name: Any, settings: Any):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_see_each_other_in_saint_and_never_when_they_are_scored(name: Any):
+def test_rows_see_each_other_in_training_at_most_and_never_when_they_are_scored(name: Any):
     layout = layout_of(2, 3)
     model = small_model(name, layout, encoding_of(layout.features))
     numeric, codes = rows_of(layout)
     for forward, apart in (
-        (model, name != "saint"),
+        (model, not model.needs_context),
         (model.given(Context(*rows_of(layout, seed=9))), True),
     ):
         together = forward(numeric, codes)
