@@ -28,11 +28,11 @@ with run_job(snakemake) as log:
         graphs_path=next(map(Path, snakemake.input.graphs), None),
         datasets_path=Path(snakemake.input.datasets),
     )
-    result = headline(results)
-    log.info("%s", result.verdict)
+    summary = headline(results)
+    log.info("%s", summary.verdict)
     figures = {Path(path).stem: Path(path).read_text("utf-8") for path in snakemake.input.figures}
     level = results.settings.level
     studies = [LOADERS[name](Path("results/studies"), level) for name in snakemake.params.studies]
-    page = render_page(results, result, figures, settings, studies)
+    page = render_page(results, summary, figures, settings, studies)
     write_text(page, Path(snakemake.output.page))
-    write_json(asdict(result), Path(snakemake.output.headline))
+    write_json(asdict(summary), Path(snakemake.output.headline))

@@ -178,12 +178,12 @@ def draw_size(results: Results) -> Drawing:
 
 def _draw_thirds(axes: Axes, averages: pd.DataFrame) -> None:
     """The median improvement of the small, middle and large datasets, each a third of them."""
-    known = averages.dropna(subset=["improvement"]).sort_values("rows", kind="stable")
-    if len(known) < 9:
+    measured = averages.dropna(subset=["improvement"]).sort_values("rows", kind="stable")
+    if len(measured) < 9:
         return
     labels = ("median of a third of the datasets", "_middle", "_large")  # one in the legend
-    for label, places in zip(labels, np.array_split(np.arange(len(known)), 3), strict=True):
-        third = known.iloc[places]
+    for label, places in zip(labels, np.array_split(np.arange(len(measured)), 3), strict=True):
+        third = measured.iloc[places]
         ends = [third["rows"].iloc[0], third["rows"].iloc[-1]]
         median = third["improvement"].median()
         axes.plot(ends, [median, median], color=INK, linewidth=2, label=label, zorder=4)
@@ -191,10 +191,10 @@ def _draw_thirds(axes: Axes, averages: pd.DataFrame) -> None:
 
 def _trend(averages: pd.DataFrame) -> str:
     """The rank correlation between size and improvement, in words."""
-    known = averages.dropna(subset=["improvement"])
-    if len(known) < 5 or known["improvement"].nunique() < 2 or known["rows"].nunique() < 2:
+    measured = averages.dropna(subset=["improvement"])
+    if len(measured) < 5 or measured["improvement"].nunique() < 2 or measured["rows"].nunique() < 2:
         return "too few for a trend"
-    correlation = spearmanr(known["rows"], known["improvement"])
+    correlation = spearmanr(measured["rows"], measured["improvement"])
     return f"rank correlation {percent(correlation.statistic)}, {p_words(correlation.pvalue)}"
 
 

@@ -34,9 +34,9 @@ def significance_table(results: Results) -> Table:
     rows = []
     for scope, (model, together) in product(SCOPES, pooled.items()):
         gains = pd.concat([results.gains(name, main, scope) for name in together])
-        named = {"model": model, "encoding": main, "task": scope}
+        keys = {"model": model, "encoding": main, "task": scope}
         if gains["improvement"].notna().any():
-            rows.append({**named, **_tested(results, gains)})
+            rows.append({**keys, **_tested(results, gains)})
     data = pd.DataFrame(rows)
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
     labels = ["Overall" if model == OVERALL else model_label(model) for model in data["model"]]
@@ -184,10 +184,12 @@ def oracle_table(results: Results) -> Table:
 def no_main_encoding(results: Results) -> str:
     """Why nothing can be said about Tab-PET, and what to change."""
     main = results.settings.main_encoding
-    known = sorted(set(results.choices["encoding"]))
-    if not known:
+    trained = sorted(set(results.choices["encoding"]))
+    if not trained:
         return "no transformer has finished with an encoding and its baseline"
-    return f"no run with {main} has finished; set `analysis.main_encoding` to {' or '.join(known)}"
+    return (
+        f"no run with {main} has finished; set `analysis.main_encoding` to {' or '.join(trained)}"
+    )
 
 
 def panels_by_scope(name: str, labelled: pd.DataFrame, corner: str) -> list[Panel]:
@@ -209,23 +211,23 @@ def _rows(results: Results, order: Iterable[tuple[Treatment, str]], more: More) 
     rows, labels = [], []
     for (model, encoding), scope in order:
         gains = results.gains(model, encoding, scope)
-        named = {"model": model, "encoding": encoding, "task": scope}
+        keys = {"model": model, "encoding": encoding, "task": scope}
         summary = {**asdict(summarize(gains["improvement"])), **_oracle(gains)}
-        rows.append({**named, **summary, **more((model, encoding), scope, gains)})
+        rows.append({**keys, **summary, **more((model, encoding), scope, gains)})
         labels.append(treatment_label(model, encoding))
     return pd.DataFrame(rows, index=labels)
 
 
 def _known_rows(results: Results, treatments: list[Treatment], more: More) -> pd.DataFrame:
     """The same with a test for all scopes, of treatments that have an improvement there."""
-    known = [
+    order = [
         (treatment, scope)
         for scope, treatment in product(SCOPES, treatments)
         if results.gains(*treatment, scope)["improvement"].notna().any()
     ]
-    data = _rows(results, known, more)
-    p_values = [wilcoxon(results.gains(*named, scope)["improvement"]).p for named, scope in known]
-    data.insert(list(data).index("oracle_mean"), "p", p_values)
+    data = _rows(results, order, more)
+    gains = [results.gains(*treatment, scope)["improvement"] for treatment, scope in order]
+    data.insert(list(data).index("oracle_mean"), "p", [wilcoxon(values).p for values in gains])
     return data
 
 

@@ -37,11 +37,11 @@ def graph_facts(results: Results) -> pd.DataFrame:
 
 def _tasks(results: Results) -> dict[str, str]:
     """Task of every dataset, from the table of datasets or from the runs."""
-    known = results.scores[["dataset", "task"]]
+    tasks = results.scores[["dataset", "task"]]
     if results.datasets is not None:
-        known = pd.concat([results.datasets[["dataset", "task"]], known])
-    known = known.drop_duplicates("dataset")
-    return dict(zip(known["dataset"], known["task"], strict=True))
+        tasks = pd.concat([results.datasets[["dataset", "task"]], tasks])
+    tasks = tasks.drop_duplicates("dataset")
+    return dict(zip(tasks["dataset"], tasks["task"], strict=True))
 
 
 def draw_entropy(results: Results) -> Drawing:

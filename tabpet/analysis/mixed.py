@@ -37,13 +37,13 @@ def mixed_model_table(results: Results) -> Table:
     }
     limited, limits = limit_gains(gains["improvement"])
     oracle, oracle_limits = limit_gains(gains["oracle_improvement"])
-    given: dict[str, tuple[pd.Series, Limits | None]] = {
+    variants: dict[str, tuple[pd.Series, Limits | None]] = {
         WINSORISED: (limited, limits),
         MEASURED: (gains["improvement"], None),
         ORACLE: (oracle, oracle_limits),
     }
     frames, panels = [], []
-    for kind, (values, bounds) in given.items():
+    for kind, (values, bounds) in variants.items():
         fit = fit_mixed_model(gains.assign(gain=values), levels, results.settings.level)
         frames.append(_rows(fit, kind, levels, bounds))
         panels.append(_panel(fit, frames[-1], kind))
@@ -69,8 +69,8 @@ def _rows(
     fit: MixedModel, kind: str, levels: Mapping[str, Sequence[str]], limits: Limits | None
 ) -> pd.DataFrame:
     """A line per coefficient, with what is said of the whole fit in every one."""
-    named = {"estimate": "coefficient", "error": "standard_error"}
-    frame = fit.coefficients.rename(columns=named)
+    columns = {"estimate": "coefficient", "error": "standard_error"}
+    frame = fit.coefficients.rename(columns=columns)
     compared = [
         levels[term][0] if name else ""
         for term, name in zip(frame["term"], frame["name"], strict=True)

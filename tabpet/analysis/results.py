@@ -81,8 +81,8 @@ class Results:
     @cached_property
     def tasks(self) -> dict[str, str]:
         """The task of every dataset of the run, in the order of the scores."""
-        named = self.scores.drop_duplicates("dataset")
-        return dict(zip(named["dataset"], named["task"], strict=True))
+        datasets = self.scores.drop_duplicates("dataset")
+        return dict(zip(datasets["dataset"], datasets["task"], strict=True))
 
     @cached_property
     def sizes(self) -> pd.DataFrame:
@@ -237,15 +237,13 @@ def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]
     methods = pd.concat(filled, ignore_index=True).reindex(columns=METHOD_COLUMNS)
     # Datasets as they stand in the scores, methods as in the main table.
-    datasets = list(scores["dataset"].unique())
-    known = [*METHODS, *sorted(set(methods["method"]) - set(METHODS))]
-    order = pd.DataFrame(
-        {
-            "dataset": methods["dataset"].map(datasets.index),
-            "method": methods["method"].map(known.index),
-        }
+    order = {
+        "dataset": list(scores["dataset"].unique()),
+        "method": [*METHODS, *sorted(set(methods["method"]) - set(METHODS))],
+    }
+    return methods.sort_values(
+        list(order), key=lambda names: names.map(order[str(names.name)].index), ignore_index=True
     )
-    return methods.loc[order.sort_values(["dataset", "method"]).index].reset_index(drop=True)
 
 
 def _learner_scores(runs: pd.DataFrame) -> pd.DataFrame:

@@ -222,8 +222,8 @@ def outliers_table(results: Results) -> Table:
         }
         # There is no bound by the median in classification.
         frames.append(pd.DataFrame(means).astype({"median_bound": float}))
-        named = " ".join(map(results.short, exclusion.excluded)) or "none"
-        notes.append(f"{TASKS[task].lower()}: {named}")
+        left_out = " ".join(map(results.short, exclusion.excluded)) or "none"
+        notes.append(f"{TASKS[task].lower()}: {left_out}")
     for task, label in TASKS.items():
         columns[task] = under(f"{label}, {METRICS[task]}", declared("outliers"))
     data = pd.concat(frames).rename_axis("method")

@@ -155,9 +155,9 @@ def judge(evidence: Sequence[Evidence], significance: float = 0.05) -> list[Mode
     fewest = fewest_datasets(significance / max(1, len(evidence)))
     return [
         _decide(
-            given.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
+            model.model, differences[i], controls[i], np.delete(finishing, i), significance, fewest
         )
-        for i, given in enumerate(evidence)
+        for i, model in enumerate(evidence)
     ]
 
 
