@@ -43,6 +43,8 @@ def add(
     from tabpet.data.own import describe_target, read_own
 
     row, _, card = read_own(file, target, name, task, categorical or (), ignore or ())
+    there = parse_sheet(sheet)[0] if sheet.is_file() else []
+    copies = [one.name for one in there if one.sha256 and card.sha256.startswith(one.sha256)]
     write_text(extend_sheet(sheet, row, card), sheet)
     kinds = [column.kind for column in card.columns]
     console.print(
@@ -51,7 +53,7 @@ def add(
         markup=False,
         soft_wrap=True,
     )
-    for warning in card.warnings:
+    for warning in (*card.warnings, *_describe_copies(copies)):
         console.print(f"- {warning}", markup=False, soft_wrap=True)
     console.print(
         f"\nAdded to {sheet}. A run has it with these lines in its config, where @{GROUP} is "
@@ -91,13 +93,13 @@ def check(
         try:
             cards.append(fetch_dataset(row, settings)[1])
         except TabpetError as error:
-            problems.append(str(error))
+            named = str(error).startswith(f"{row.name}:")
+            problems.append(str(error) if named else f"{row.name}: {error}")
     for card in cards:
         same = [
             other.dataset for other in cards if other.sha256 == card.sha256 and other is not card
         ]
-        copies = [f"the same table as {', '.join(same)}"] if same else []
-        for warning in (*card.warnings, *copies):
+        for warning in (*card.warnings, *_describe_copies(same)):
             console.print(f"{card.dataset}: {warning}", markup=False, soft_wrap=True)
     for problem in problems:
         console.print(f"problem: {problem}", style="red", markup=False, soft_wrap=True)
@@ -105,6 +107,11 @@ def check(
     console.print(f"Tables as the sheet says: {len(cards)} of {len(rows)}{more}")
     if problems:
         raise typer.Exit(1)
+
+
+def _describe_copies(names: list[str]) -> list[str]:
+    """A warning about datasets that are one table, which a test over datasets counts twice."""
+    return [f"the same table as {', '.join(names)}"] if names else []
 
 
 def extend_sheet(sheet: Path, row: CatalogRow, card: "Card") -> str:

@@ -43,6 +43,12 @@ def test_a_row_that_the_workflow_reads(folder):
     assert card.sha256.startswith(catalog["houses"].sha256) and catalog["houses"].n_rows == 30
 
 
+def test_a_copy_is_told_when_it_is_added(folder):
+    add = ("add", "files/prices.csv", "--target", "price", "--name")
+    assert "the same table" not in run(*add, "houses").output
+    assert "- the same table as houses" in run(*add, "again").output
+
+
 def test_columns_of_an_existing_sheet_stay(folder):
     (folder / "mine.csv").write_text("name;task;path;target;abbreviation\nx;regression;f.csv;y;X\n")
     assert run("add", "files/prices.csv", "--target", "price").exit_code == 0
@@ -89,7 +95,7 @@ def test_check_reports_everything_at_once(folder):
     for message in (
         "line 4 (bad name): name: a name starts",
         "line 6 (task): task: Input should be",
-        "There is no file files/gone.csv",
+        "gone: There is no file files/gone.csv",
         "Did you mean 'price'?",
         "n_rows: catalog 31, table 30",
         "good stands there twice",
