@@ -24,7 +24,7 @@ from tabpet.files import remove_result
 from tabpet.interrupt import REQUESTS, Interrupt
 from tabpet.plan import Cell
 from tabpet.runs import Status, is_current, make_provenance
-from tabpet.workflow import INTERRUPTED, logged, retries_left, scheduled_minutes
+from tabpet.workflow import INTERRUPTED, job_started, logged, retries_left, scheduled_minutes
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class Bundle:
             remove_result(path)
         tries = retries_left(self.snakemake.resources.attempt)
         minutes = scheduled_minutes(self.snakemake.resources.runtime)
-        attempt = Attempt(tries, Interrupt(minutes, last_try=not tries))
-        interrupt, unfinished = attempt.interrupt, False
+        interrupt = Interrupt(minutes, last_try=not tries, started=job_started())
+        attempt = Attempt(tries, interrupt)
+        unfinished = False
         with _forwarded_signals(interrupt) as children:
             for cell in cells:
                 if interrupt.must_stop:
@@ -189,7 +190,7 @@ def _forwarded_signals(interrupt: Interrupt) -> Iterator[list[BaseProcess]]:
     children: list[BaseProcess] = []
 
     def ask(number: int, frame: FrameType | None) -> None:
-        interrupt.requested = True
+        interrupt.signalled = True
         for child in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child.pid, signal.SIGTERM)  # type: ignore[arg-type]

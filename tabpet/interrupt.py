@@ -1,9 +1,9 @@
 """Signals as a wish: what runs finishes its step, saves what it has, and stops.
 
 A scheduler asks before it takes a job away: by SIGTERM when another job is more important, by
-SIGUSR1 (`profiles/slurm`) when the time that was asked for is nearly over. In the last case, and
-with no try left, going on later is not to be had: what there is by then is scored and labelled
-`timeout`.
+SIGUSR1 (`profiles/slurm`) when the time that was asked for is nearly over. That one may come while
+a job still starts and hears nothing, so a job looks at the clock as well. In this case, and with no
+try left, going on later is not to be had: what there is by then is scored and labelled `timeout`.
 """
 
 import signal
@@ -14,6 +14,7 @@ REQUESTS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 # Schedulers warn two minutes before the end (`--signal=USR1@120`), some a minute earlier still,
 # and begin to count before this process does.
 _WARNED_BEFORE = 240.0
+_ENDS_BEFORE = 120.0  # its limit, by itself; of a job of a few minutes, half of its time
 
 
 class Interrupted(BaseException):
@@ -26,13 +27,18 @@ class Interrupt:
 
     minutes: float | None = None  # that the job asked for
     last_try: bool = False
-    requested: bool = False
-    _started: float = field(default_factory=time.monotonic)
+    signalled: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def requested(self) -> bool:
+        """Whether a signal or the clock asks this process to end."""
+        return self.signalled or self._seconds_left < min(_ENDS_BEFORE, self._limit / 2)
 
     @property
     def time_is_over(self) -> bool:
         """Whether to score what there is: the time of a last try ends."""
-        return self.requested and self.last_try and self._near_its_limit
+        return self.requested and self.last_try and self._seconds_left <= _WARNED_BEFORE
 
     @property
     def reason(self) -> str:
@@ -45,7 +51,9 @@ class Interrupt:
         return self.requested and not self.time_is_over
 
     @property
-    def _near_its_limit(self) -> bool:
-        if self.minutes is None:
-            return False
-        return time.monotonic() - self._started >= 60 * self.minutes - _WARNED_BEFORE
+    def _limit(self) -> float:
+        return float("inf") if self.minutes is None else 60 * self.minutes
+
+    @property
+    def _seconds_left(self) -> float:
+        return self.started + self._limit - time.monotonic()

@@ -5,6 +5,7 @@ import logging
 import os
 import platform
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tabpet.section import Section
 from tabpet.settings import FetchSettings, Settings
 
 VARIABLE, RETRIES_VARIABLE, SCHEDULED_VARIABLE = "TABPET_JOB", "TABPET_RETRIES", "TABPET_SCHEDULED"
+STARTED_VARIABLE = "TABPET_STARTED"
 _GRAPH_MARGIN = 120.0  # seconds to begin and to end
 INTERRUPTED = 75  # exit code of a job that was asked to end, sysexits.h's "try again"
 
@@ -43,6 +45,7 @@ def export_environment(root: Path, settings: Settings) -> None:
     """
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(root), *filter(None, known)]))
+    os.environ.setdefault(STARTED_VARIABLE, str(time.time()))
     training = settings.training
     os.environ[VARIABLE] = JobSettings(
         fetch=settings.fetch,
@@ -60,6 +63,7 @@ def export_run(retries: int, *, local: bool, jobs_per_gpu: int) -> None:
     That is how often a failed one is tried again, and who decides about time and GPUs: a scheduler,
     or this machine.
     """
+    os.environ.pop(STARTED_VARIABLE, None)  # every job has a start of its own
     os.environ[RETRIES_VARIABLE] = str(retries)
     os.environ[SCHEDULED_VARIABLE] = "" if local else "1"
     if local:
@@ -84,6 +88,12 @@ def retries_left(attempt: int) -> int:
 def scheduled_minutes(runtime: int) -> int | None:
     """The minutes after which a job is ended, if there is a scheduler that does so."""
     return runtime if os.environ.get(SCHEDULED_VARIABLE) else None
+
+
+def job_started() -> float:
+    """When the first process of this job began, by `time.monotonic`."""
+    now = time.time()
+    return time.monotonic() - (now - float(os.environ.get(STARTED_VARIABLE, now)))
 
 
 def seconds_of_graph(runtime: int) -> float | None:

@@ -167,6 +167,18 @@ def test_when_the_time_of_a_last_try_is_over_every_cell_has_its_rows(job, monkey
     assert rows == [(cell, "timeout", reason) for cell in CELLS[1:]]
 
 
+def test_a_warning_that_came_too_early_to_be_heard_is_made_up_for_by_the_clock(job, monkeypatch):
+    monkeypatch.setenv(workflow.SCHEDULED_VARIABLE, "1")
+    job.resources.attempt, job.resources.runtime = 2, 10
+    # The job began nine minutes ago: most of that was its start.
+    monkeypatch.setenv(workflow.STARTED_VARIABLE, str(time.time() - 9 * 60))
+    rows = []
+    run_cells(job, CELLS[:1], wait_for_the_end, lambda *lost: rows.append(lost))
+    assert rows == [
+        (CELLS[0], "timeout", "not begun: the 10 min that the job had asked for were over")
+    ]
+
+
 def test_a_cell_that_does_not_stop_in_time_is_ended_and_a_row(job, monkeypatch):
     monkeypatch.setenv(workflow.SCHEDULED_VARIABLE, "1")
     monkeypatch.setattr(cells, "GRACE_SECONDS", 0.2)

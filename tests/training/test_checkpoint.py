@@ -1,6 +1,7 @@
 """A job that is stopped and goes on ends as if it had never been stopped."""
 
 import logging
+import time
 from dataclasses import replace
 
 import pytest
@@ -269,7 +270,7 @@ class InterruptedInStep(TinyModel):
     def forward(self, numeric, categorical):
         if self.training:
             self.left -= 1
-            self.interrupt.requested = self.interrupt.requested or self.left == 0
+            self.interrupt.signalled = self.interrupt.signalled or self.left == 0
         return super().forward(numeric, categorical)
 
 
@@ -307,10 +308,24 @@ def test_the_last_try_scores_what_it_has_when_the_schedulers_time_is_over(tmp_pa
 
 
 def test_what_an_interruption_means_depends_on_the_time_and_the_tries():
-    preempted = Interrupt(minutes=600, last_try=True, requested=True)
+    preempted = Interrupt(minutes=600, last_try=True, signalled=True)
     assert preempted.must_stop and not preempted.time_is_over
-    another = Interrupt(minutes=1, requested=True)
+    another = Interrupt(minutes=1, signalled=True)
     assert another.must_stop and not another.time_is_over
-    without_scheduler = Interrupt(last_try=True, requested=True)
+    without_scheduler = Interrupt(last_try=True, signalled=True)
     assert without_scheduler.must_stop
     assert not Interrupt(minutes=1, last_try=True).time_is_over
+
+
+def test_near_its_limit_a_job_ends_by_itself():
+    now = time.monotonic()
+    for minutes, seconds, ends in (
+        (10, 470, False),
+        (10, 490, True),
+        (1, 20, False),
+        (1, 40, True),
+    ):
+        interrupt = Interrupt(minutes, started=now - seconds)
+        assert interrupt.must_stop == ends
+        assert Interrupt(minutes, last_try=True, started=now - seconds).time_is_over == ends
+    assert not Interrupt(started=now - 1e6).must_stop

@@ -121,7 +121,7 @@ class AsksToEnd:
 
     def fit(self, parameters, watch):
         def asked(rounds, error):
-            self.interrupt.requested = rounds >= 3
+            self.interrupt.signalled = rounds >= 3
             return watch(rounds, error)
 
         return self.fitter.fit(parameters, asked)
@@ -143,6 +143,6 @@ def test_a_reference_that_is_asked_to_end_does_so_within_its_round(monkeypatch, 
 
 
 def test_a_reference_that_was_finished_before_it_looked_is_whole():
-    asked = Interrupt(requested=True)
+    asked = Interrupt(signalled=True)
     run = fit_reference(classes(), "linear", 1, QUICK, interrupt=asked)
     assert run == replace(fit_reference(classes(), "linear", 1, QUICK), seconds=run.seconds)

@@ -402,7 +402,7 @@ class AsksToEnd(FakeLearner):
         def counted(rounds, error):
             if self.fits == self.at and rounds >= 5:
                 self.rounds_after += self.interrupt.requested
-                self.interrupt.requested = True
+                self.interrupt.signalled = True
             return watch(rounds, error)
 
         return super().fit(parameters, counted)
