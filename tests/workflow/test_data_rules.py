@@ -21,6 +21,7 @@ PRESETS = {
     "paper": ([], 50, 1, 2),
     "authors": (["paper"], 50, 1, 2),
     "studies": ([], 15, 1, 0),
+    "studies-small": ([], 3, 1, 0),
     "reference": ([], 22, 3, 0),
     "reference-graphs": (["reference"], 10, 3, 2),
     "reference-authors": (["paper", "authors"], 5, 1, 0),
