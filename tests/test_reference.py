@@ -37,7 +37,12 @@ def test_shipped_scores_give_the_shipped_tables_and_headline(block, tmp_path):
 def test_the_readme_opens_with_the_shipped_answer():
     readme = (SHIPPED.parent / "README.md").read_text(encoding="utf-8")
     verdict = read_json(SHIPPED / "main/headline.json")["verdict"]
-    assert " ".join(verdict.split()) in " ".join(readme[:3000].split())
+    opening = " ".join(readme[:3000].split())
+    assert " ".join(verdict.split()) in opening
+    claims = pd.read_csv(SHIPPED / "main/tables/claims.csv")
+    by_test = f"a median of {percent(claims['oracle'].median())} %"
+    assert f"{by_test}, and {percent(claims['random_oracle'].median())} % for random" in opening
+    assert f"{len(claims)} of 22 tables so far" in opening
 
 
 def test_the_docs_have_the_shipped_numbers():
