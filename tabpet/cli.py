@@ -17,6 +17,7 @@ from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
 from tabpet.files import read_json, write_text
 from tabpet.forecast import plan
+from tabpet.formats import count
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
 from tabpet.places import find_mirror
 from tabpet.reference import reference
@@ -229,11 +230,6 @@ def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
     if row.source != "openml":
         return row.source
     return "in mirror" if fetch.mirror and mirror_file(row, fetch.mirror) else "to download"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 dataset`, `2 datasets`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:

@@ -11,6 +11,7 @@ from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.results import read_table
 from tabpet.catalog import CatalogRow
 from tabpet.data.summary import dataset_warnings
+from tabpet.formats import count
 from tabpet.settings import Settings
 from tabpet.state import failures, graph_statuses
 
@@ -42,7 +43,7 @@ def describe_end(
     graphs = list(graph_statuses(settings, names, folder))
     lines = []
     if failed:
-        lines.append(f"{len(failed)} job{'' if len(failed) == 1 else 's'} failed:")
+        lines.append(f"{count(len(failed), 'job')} failed:")
         for failure in failed[:_SHOWN]:
             stage, cells = failure.stage, failure.cells
             waiting = f" ({cells} cells wait for it)" if cells > 1 else ""

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.costs import START_SECONDS, cell_seconds, graph_seconds, small_tables
+from tabpet.formats import count
 from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
 from tabpet.plan import RULES, Cell, planned_cells, shares_job
 from tabpet.registry import DEFAULT, TUNED
@@ -54,9 +55,8 @@ def plan(
     stages = plan_stages(settings, rows, device.value, measured)
     console.print(_stage_table(stages))
     hours = sum(stage.seconds for stage in stages) / 3600
-    datasets = "1 dataset" if len(rows) == 1 else f"{len(rows)} datasets"
     console.print(
-        f"\n{datasets}, {sum(stage.jobs for stage in stages):,} jobs, about "
+        f"\n{count(len(rows), 'dataset')}, {sum(stage.jobs for stage in stages):,} jobs, about "
         f"{show_hours(hours)} one after the other, {show_hours(hours / slots)} with {slots} at a "
         f"time. {_source(settings, measured, device.value)}"
     )

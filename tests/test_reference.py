@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tabpet import reference
-from tabpet.analysis.formats import percent
 from tabpet.cli import app
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
+from tabpet.formats import percent
 from tabpet.plan import Cell
 from tabpet.reference import BLOCKS, SHIPPED, compare_runs, make_block, read_about, ship_block
 from tabpet.runs import Run, read_runs, runs_frame

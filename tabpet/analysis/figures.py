@@ -19,7 +19,10 @@ from scipy.stats import spearmanr
 
 from tabpet.analysis import graph_figures, plot
 from tabpet.analysis.coverage import cost_table
-from tabpet.analysis.formats import (
+from tabpet.analysis.matrix import draw_comparison_matrix
+from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
+from tabpet.analysis.results import GAINS, NULL_CONTROLS, TASKS, TRANSFORMERS, Results, present
+from tabpet.formats import (
     NOTHING,
     count,
     duration,
@@ -29,9 +32,6 @@ from tabpet.analysis.formats import (
     percent,
     whole,
 )
-from tabpet.analysis.matrix import draw_comparison_matrix
-from tabpet.analysis.plot import INK, MAIN, SHADES, WARM, Drawing, Mark, NothingToDraw
-from tabpet.analysis.results import GAINS, NULL_CONTROLS, TASKS, TRANSFORMERS, Results, present
 from tabpet.names import encoding_label, method_label, model_label
 from tabpet.registry import GRAPHS
 from tabpet.stats import CriticalDifference, Ranks, critical_difference

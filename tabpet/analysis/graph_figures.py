@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tabpet.analysis import plot
-from tabpet.analysis.formats import count
 from tabpet.analysis.plot import MAIN, SHADES, Drawing, NothingToDraw
 from tabpet.analysis.results import GAINS, TASKS, Results, present
+from tabpet.formats import count
 from tabpet.names import encoding_label, model_label
 from tabpet.registry import GRAPHS
 

@@ -11,11 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tabpet.analysis import plot
-from tabpet.analysis.formats import NOTHING, count, p_value, percent
 from tabpet.analysis.gains import SCOPES, panels_by_scope
 from tabpet.analysis.plot import INK, MAIN, SOFT, WARM, Drawing, NothingToDraw, centred
 from tabpet.analysis.results import TASKS, Results
 from tabpet.analysis.table import Panel, Table
+from tabpet.formats import NOTHING, count, p_value, percent
 from tabpet.names import Method, method_label
 from tabpet.stats import PairwiseComparison, compare_pairs
 

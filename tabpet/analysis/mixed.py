@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.formats import number
 from tabpet.analysis.gains import no_main_encoding
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.table import Column, Panel, Table, declared, show
+from tabpet.formats import count, number
 from tabpet.names import encoding_label, model_label
 from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
@@ -28,7 +28,8 @@ def mixed_model_table(results: Results) -> Table:
     datasets = gains[gains["encoding"] == main]["dataset"].nunique()
     if datasets < FEWEST_DATASETS:
         reason = (
-            f"{datasets} datasets have a gain with {main} and a size; {FEWEST_DATASETS} are needed"
+            f"{count(datasets, 'dataset')} with a size and a gain with {encoding_label(main)} "
+            f"encodings; {FEWEST_DATASETS} are needed"
         )
         return Table.empty("mixed_model", reason)
     levels = {

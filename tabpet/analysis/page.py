@@ -16,7 +16,6 @@ from tabpet.analysis import plot
 from tabpet.analysis.captions import ALL_FIGURES
 from tabpet.analysis.coverage import coverage_table, job_outcomes
 from tabpet.analysis.figures import draw_single_curves
-from tabpet.analysis.formats import count, percent, score_of
 from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
@@ -24,6 +23,7 @@ from tabpet.analysis.results import TRANSFORMERS, Results
 from tabpet.analysis.sentences import load_template, write_sentences
 from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
+from tabpet.formats import count, percent, score_of
 from tabpet.names import Method, encoding_label, model_label
 from tabpet.registry import DEFAULT, TUNED
 

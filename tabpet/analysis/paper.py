@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.formats import percent, whole
 from tabpet.analysis.results import (
     GAINS,
     METHODS,
@@ -22,6 +21,7 @@ from tabpet.analysis.results import (
     present,
 )
 from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, under
+from tabpet.formats import percent, whole
 from tabpet.names import EncodingName, Method, Variant, method_label, model_label, treatment_label
 from tabpet.stats import summarize
 

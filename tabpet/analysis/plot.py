@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from tabpet.analysis.formats import tick
 from tabpet.files import write_text
+from tabpet.formats import tick
 
 # The page gives each of these another value in the dark, so nothing is drawn in other colours.
 INK, SOFT, RULE, PAPER = "#1d2730", "#5f6c77", "#d9dfe4", "#ffffff"

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from tabpet.analysis.formats import count, number, p_words, percent_words, probability
+from tabpet.formats import count, number, p_words, percent_words, probability
 from tabpet.names import encoding_label
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tabpet.analysis import formats
+from tabpet import formats
 from tabpet.analysis.captions import ALL_TABLES
 from tabpet.files import write_text
 

@@ -12,9 +12,9 @@ import pandas as pd
 
 from tabpet.analysis import coverage, gains, matrix, mixed, paper
 from tabpet.analysis.captions import TABLES
-from tabpet.analysis.formats import narrow_interval, number, whole
 from tabpet.analysis.results import METRICS, TASKS, TRANSFORMERS, Results, present
 from tabpet.analysis.table import Column, Panel, Table, declared, panels_by, spread, under
+from tabpet.formats import narrow_interval, number, whole
 from tabpet.names import EncodingName, Method, encoding_label, method_label, model_label
 from tabpet.registry import GRAPHS
 from tabpet.stats import exclude_outliers, holm, improvement, summarize, wilcoxon, win_rate

@@ -17,6 +17,7 @@ from tabpet.errors import TableError
 from tabpet.estimators.base import ALPHAS, TabPETEstimator
 from tabpet.estimators.encoding import Edges
 from tabpet.estimators.rows import TARGET
+from tabpet.formats import count
 from tabpet.training.table import Table
 
 
@@ -120,9 +121,9 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
         y = pd.Series(y).infer_objects().to_numpy() if y.dtype == object else y
         missing = pd.isna(y)
         if missing.any():
-            rows = f"{missing.sum()} row{'' if missing.sum() == 1 else 's'}"
             raise TableError(
-                f"Input y contains NaN: the class is missing in {rows}. Leave these rows out."
+                f"Input y contains NaN: the class is missing in "
+                f"{count(missing.sum(), 'row')}. Leave these rows out."
             )
         y = _check_y(y, estimator=self)
         if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:

@@ -116,7 +116,7 @@ def _run(raw: "pd.DataFrame", card: "Card", plan: "Plan") -> "Outcome":
 
 def _print_outcome(outcome: "Outcome") -> None:
     """A line per learner, the notes and the sentence."""
-    from tabpet.analysis.formats import percent
+    from tabpet.formats import percent
     from tabpet.runs import METRICS
     from tabpet.trial.report import sentence, tabulate
 

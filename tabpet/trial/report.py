@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tabpet.analysis.formats import percent, percent_words
 from tabpet.data.card import Card
 from tabpet.data.own import describe_target
+from tabpet.formats import count, percent, percent_words
 from tabpet.runs import METRICS
 from tabpet.stats.improvement import improvement
 from tabpet.stats.splits import FEWEST, SplitTest
@@ -88,7 +88,7 @@ def sentence(outcome: Outcome) -> str:
     random = ""
     if verdict.random is not None:
         random = f"{_words(verdict.random, direction)} than with random ones of the same width"
-    splits = f"{outcome.splits} split{'' if outcome.splits == 1 else 's'}"
+    splits = count(outcome.splits, "split")
     enough = outcome.plan.splits >= FEWEST
     advice = "Give it more time (--minutes)." if enough else "Allow more of them (--splits)."
     return _SENTENCES[verdict.answer].format(

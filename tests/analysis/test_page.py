@@ -201,7 +201,10 @@ def test_pairs_come_before_ranks_and_the_mixed_model_says_why_there_is_none(page
     assert text.index('id="figure-comparison_matrix"') < text.index(
         'id="figure-critical_difference"'
     )
-    assert "No mixed model: 8 datasets have a gain with spearman and a size; 10 are needed." in text
+    assert (
+        "No mixed model: 8 datasets with a size and a gain with Spearman encodings; 10 are needed."
+        in text
+    )
 
 
 def test_jobs_that_failed_alike_share_a_line(results):

@@ -506,10 +506,10 @@ def test_the_mixed_model_finds_what_the_grid_was_made_of(tables):
 def test_few_datasets_or_no_sizes_give_no_mixed_model():
     few = Results(runs_frame(small_runs(4)), QUICK, datasets=datasets_frame())
     assert MAKERS["mixed_model"](few).reason == (
-        "8 datasets have a gain with spearman and a size; 10 are needed"
+        "8 datasets with a size and a gain with Spearman encodings; 10 are needed"
     )
     without = Results(runs_frame(small_runs(6)), QUICK)
-    assert MAKERS["mixed_model"](without).reason.startswith("0 datasets have a gain")
+    assert MAKERS["mixed_model"](without).reason.startswith("0 datasets with a size")
     enough = Results(runs_frame(small_runs(6)), QUICK, datasets=datasets_frame())
     table = MAKERS["mixed_model"](enough)  # one model with one encoding: an intercept and a slope
     assert table.reason is None

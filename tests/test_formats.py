@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tabpet.analysis import formats
-from tabpet.analysis.formats import SPACE
+from tabpet import formats
+from tabpet.formats import SPACE
 
 NAN = math.nan
 
