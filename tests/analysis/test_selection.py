@@ -148,6 +148,29 @@ def test_splits_are_averaged_within_a_dataset():
     assert cell["test"] == pytest.approx(0.5)
 
 
+def test_validation_chooses_in_each_split_and_the_oracle_once_for_all_of_them():
+    # By split: alpha -> validation score, test score.
+    scores = {
+        1: {0.0: (0.5, 0.5), 0.5: (0.9, 0.4), 1.0: (0.1, 0.5), 2.0: (0.2, 0.6)},
+        2: {0.0: (0.5, 0.5), 0.5: (0.1, 0.9), 1.0: (0.9, 0.6), 2.0: (0.2, 0.8)},
+    }
+    runs = [
+        run(alpha, *both, seed=split, split=split)
+        for split, alphas in scores.items()
+        for alpha, both in alphas.items()
+    ]
+    choices = choose_alphas(curves_over_alpha(runs_frame(runs)))
+    assert list(choices["alpha"]) == [0.5, 1.0]
+    # Mean test scores are 0.65, 0.55 and 0.7, though the second split alone has its best at 0.5.
+    assert list(choices["oracle_alpha"]) == [2.0, 2.0]
+    [(_, mean)] = average_splits(choices).iterrows()
+    assert mean["oracle_improvement"] == pytest.approx((20 + 60) / 2)
+    # An alpha that a split lacks is no candidate for all of them.
+    without = [one for one in runs if (one.split, one.alpha) != (1, 2.0)]
+    choices = choose_alphas(curves_over_alpha(runs_frame(without)))
+    assert list(choices["oracle_alpha"]) == [0.5, 0.5]
+
+
 def test_with_one_seed_per_split_the_spread_is_that_over_splits():
     tests = {1: (0.5, 0.6), 2: (0.7, 0.9)}  # split and seed: without and with encodings
     runs = [
