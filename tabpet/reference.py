@@ -20,8 +20,9 @@ from rich.table import Table
 
 from tabpet.catalog import read_catalogs
 from tabpet.errors import TabpetError
-from tabpet.files import file_digest, read_json, write_json, write_text
+from tabpet.files import file_digest, read_json, write_json, write_parquet, write_text
 from tabpet.plan import Cell
+from tabpet.registry import TUNED
 from tabpet.settings import load_settings, read_settings
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def reference(
         bool,
         typer.Option(
             "--restore",
-            help="Lay the block's trained cells into the results folder, for a run to go on from.",
+            help="Lay the block's finished cells into the results folder, for a run to go on from.",
         ),
     ] = False,
 ) -> None:
@@ -75,7 +76,7 @@ def reference(
         console.print(f"wrote {folder}")
     if restore:
         restored = restore_cells(folder, results)
-        console.print(f"{restored:,} trained cells of {folder} are in {results / 'journals'}")
+        console.print(f"{restored:,} finished cells of {folder} are in {results}")
         return
     about = read_about(folder)
     headline = read_json(folder / "headline.json")
@@ -164,14 +165,15 @@ def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def restore_cells(folder: Path, results: Path) -> int:
-    """Write the journal of every transformer's cell that a block has whole; return their number.
+    """Lay every cell that a block has whole where a job finds it; return their number.
 
-    A job takes from its journal what has its very settings and inputs, so a run goes on where the
-    shipped one ended, and nothing of another run can get in. Learning curves are not shipped, and
-    a search can't go on from its one row: these are made again.
+    For a transformer that is its journal, for a learner its run file. A job takes what has its
+    very settings and inputs, so a run goes on where the shipped one ended, and nothing of another
+    run can get in. Learning curves and the trials of a search are not shipped: those are empty.
     """
-    from tabpet.runs import Run, stored_runs
+    from tabpet.runs import Run, stored_runs, write_runs
     from tabpet.training.files import CellResult, Journal
+    from tabpet.trees.tuning import tabulate_trials
 
     read_about(folder)
     cells: dict[Cell, list[Run]] = defaultdict(list)
@@ -179,11 +181,18 @@ def restore_cells(folder: Path, results: Path) -> int:
         cells[Cell(run.dataset, run.split, run.model, run.encoding, run.seed)].append(run)
     restored = 0
     for cell, runs in cells.items():
-        journal = results / cell.journal.relative_to("results")
-        trained = cell.graph is not None and all(run.status == "ok" for run in runs)
-        if trained and not journal.exists():
-            Journal(journal).save(CellResult(runs))
-            restored += 1
+        learner = cell.graph is None
+        path = results / (cell.run if learner else cell.journal).relative_to("results")
+        if path.exists() or not all(run.status == "ok" for run in runs):
+            continue
+        if learner:
+            if cell.encoding == TUNED:
+                trials = results / cell.trials.relative_to("results")
+                write_parquet(tabulate_trials([]), trials)
+            write_runs(runs, path)
+        else:
+            Journal(path).save(CellResult(runs))
+        restored += 1
     return restored
 
 

@@ -1,7 +1,6 @@
 """The shipped results are what today's code makes of the shipped scores."""
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,7 +13,7 @@ from tabpet.files import read_json
 from tabpet.formats import percent
 from tabpet.plan import Cell
 from tabpet.reference import BLOCKS, SHIPPED, compare_runs, make_block, read_about, ship_block
-from tabpet.runs import Run, read_runs, runs_frame
+from tabpet.runs import Run, is_current, read_runs, runs_frame
 from tabpet.training.files import Journal
 
 SHIPPED_BLOCKS = [name for name in BLOCKS if (SHIPPED / name).is_dir()]
@@ -95,22 +94,32 @@ def test_the_command_prints_the_answer_and_the_comparison(tmp_path, monkeypatch)
 
 def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
     shipped = read_runs(SHIPPED / "main/scores.parquet")
-    keys = ["dataset", "split", "model", "encoding", "seed"]
-    trained = shipped[shipped["alpha"].notna()].groupby(keys)
-    whole = {key: rows for key, rows in trained if (rows["status"] == "ok").all()}
-    kept = tmp_path / Path(*Cell(*next(iter(whole))).journal.parts[1:])
+    cells = shipped.groupby(["dataset", "split", "model", "encoding", "seed"])
+    whole = {Cell(*key): rows for key, rows in cells if (rows["status"] == "ok").all()}
+    own = next(cell for cell in whole if cell.graph)
+    kept = tmp_path / own.journal.relative_to("results")
     kept.parent.mkdir(parents=True)
     kept.touch()  # what this machine has trained itself stays
     arguments = ["reference", str(tmp_path), "--restore"]
     text = CliRunner().invoke(app, arguments, catch_exceptions=False).output
-    assert f"{len(whole) - 1} trained cells" in " ".join(text.split())
+    assert f"{len(whole) - 1} finished cells" in " ".join(text.split())
     assert kept.stat().st_size == 0
-    for key, rows in list(whole.items())[1:]:
+    del whole[own]
+    for cell, rows in whole.items():
         provenance = json.loads(rows["provenance"].iloc[0])
-        journal = Journal(tmp_path / Path(*Cell(*key).journal.parts[1:]))
-        restored = journal.load(provenance).runs
-        assert [run.test_score for run in restored] == list(rows["test_score"])
-        assert journal.load({**provenance, "settings": {}}).runs == []
+        other = {**provenance, "settings": {}}
+        if cell.graph:
+            journal = Journal(tmp_path / cell.journal.relative_to("results"))
+            restored = journal.load(provenance).runs
+            assert [run.test_score for run in restored] == list(rows["test_score"])
+            assert journal.load(other).runs == []
+        else:
+            # What a job asks before it leaves a cell alone.
+            path = tmp_path / cell.run.relative_to("results")
+            assert is_current(path, provenance, [None])
+            assert not is_current(path, other, [None])
+            trials = tmp_path / cell.trials.relative_to("results")
+            assert trials.is_file() == (cell.encoding == "tuned")
 
 
 def test_a_block_is_not_made_and_taken_back_at_once(tmp_path):
