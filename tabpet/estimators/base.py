@@ -3,11 +3,11 @@
 import copy
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
 from tabpet.registry import MODELS
+from tabpet.runs import Task
 from tabpet.section import Section
 from tabpet.seeds import derive_seed
 from tabpet.settings import (
@@ -46,6 +47,7 @@ LARGEST = float(np.finfo(np.float32).max)
 PREPARE = PrepareSettings(min_complete=1)
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn reads the signature that it makes
 class TabPETEstimator(BaseEstimator):
     """A transformer whose tokens carry positional encodings from a graph of the features.
 
@@ -77,60 +79,33 @@ class TabPETEstimator(BaseEstimator):
     preparation_: how every feature and the target are coded.
     """
 
-    _task: Literal["classification", "regression"]
+    _task: ClassVar[Task]
 
-    def __init__(
-        self,
-        backbone: str = "ft_transformer",
-        graph: "str | Edges" = "spearman",
-        alpha: float | Literal["auto"] = "auto",
-        *,
-        alphas: Iterable[float] = ALPHAS,
-        graph_settings: Mapping[str, Any] | None = None,
-        graph_seconds: float = 300.0,
-        encoding_settings: Mapping[str, Any] | None = None,
-        width: int | None = None,
-        depth: int | None = None,
-        n_heads: int | None = None,
-        attention_dropout: float | None = None,
-        ffn_dropout: float | None = None,
-        epochs: int = 500,
-        min_epochs: int = 50,
-        patience: int = 50,
-        early_stopping: bool = True,
-        validation: float = 0.2,
-        batch_size: int | None = None,
-        learning_rate: float = 1e-4,
-        weight_decay: float = 1e-5,
-        max_seconds: float | None = None,
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.backbone = backbone
-        self.graph = graph
-        self.alpha = alpha
-        self.alphas = alphas
-        self.graph_settings = graph_settings
-        self.graph_seconds = graph_seconds
-        self.encoding_settings = encoding_settings
-        self.width = width
-        self.depth = depth
-        self.n_heads = n_heads
-        self.attention_dropout = attention_dropout
-        self.ffn_dropout = ffn_dropout
-        self.epochs = epochs
-        self.min_epochs = min_epochs
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.validation = validation
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_seconds = max_seconds
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    backbone: str = "ft_transformer"
+    graph: str | Edges = "spearman"
+    alpha: float | Literal["auto"] = "auto"
+    _: KW_ONLY
+    alphas: Iterable[float] = ALPHAS
+    graph_settings: Mapping[str, Any] | None = None
+    graph_seconds: float = 300.0
+    encoding_settings: Mapping[str, Any] | None = None
+    width: int | None = None
+    depth: int | None = None
+    n_heads: int | None = None
+    attention_dropout: float | None = None
+    ffn_dropout: float | None = None
+    epochs: int = 500
+    min_epochs: int = 50
+    patience: int = 50
+    early_stopping: bool = True
+    validation: float = 0.2
+    batch_size: int | None = None
+    learning_rate: float = 1e-4
+    weight_decay: float = 1e-5
+    max_seconds: float | None = None
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
     def _read_target(self, y: Any) -> pd.Series:
         """The target of training rows in the raw convention; learns the classes."""
