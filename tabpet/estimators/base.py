@@ -20,7 +20,9 @@ from tabpet.analysis.selection import is_best
 from tabpet.clock import Clock
 from tabpet.data.prepare import Split, code_rows, prepare_parts
 from tabpet.errors import TableError, TabpetError
+from tabpet.estimators import storage
 from tabpet.estimators.encoding import Edges, encode_features
+from tabpet.estimators.plots import Plots
 from tabpet.estimators.rows import read_later_rows, read_table, read_training_rows, shares_of_rows
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
@@ -48,7 +50,7 @@ PREPARE = PrepareSettings(min_complete=1)
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn reads the signature that it makes
-class TabPETEstimator(BaseEstimator):
+class TabPETEstimator(Plots, BaseEstimator):
     """A transformer whose tokens carry positional encodings from a graph of the features.
 
     Parameters
@@ -182,41 +184,13 @@ class TabPETEstimator(BaseEstimator):
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator as one safetensors file without code."""
-        from tabpet.estimators.storage import save
-
         check_is_fitted(self, "preparation_")
-        save(self, Path(path))
+        storage.save(self, Path(path))
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Read what `save` wrote; no device but the CPU is needed."""
-        from tabpet.estimators.storage import load
-
-        return load(cls, Path(path))
-
-    def plot_graph(self, ax: Any = None) -> Any:
-        """Draw the strongest edges between features; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_graph
-
-        return plot_graph(self, ax)
-
-    def plot_encoding(self, ax: Any = None) -> Any:
-        """Draw the encoding, a row per feature; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_encoding
-
-        return plot_encoding(self, ax)
-
-    def plot_history(self, ax: Any = None) -> Any:
-        """Draw the learning curves; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_history
-
-        return plot_history(self, ax)
-
-    def plot_alphas(self, ax: Any = None) -> Any:
-        """Draw the validation score over alpha; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_alphas
-
-        return plot_alphas(self, ax)
+        return storage.load(cls, Path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -363,7 +337,9 @@ class TabPETEstimator(BaseEstimator):
         self.preparation_, self._imputer = split.info, split.imputer
         self.history_ = fitted.curves
         self.n_parameters_ = chosen.n_parameters
-        self._model = _restore(job, chosen)
+        assert chosen.state is not None
+        alone = {name: weight[None] for name, weight in chosen.state.items()}
+        self._model = storage.with_weights(job.build([chosen.alpha]), alone)
         # Training rows stay with a model that looks at them, and with no other.
         kept = slice(None) if self._model.needs_context else slice(0)
         self._context = Context(
@@ -464,13 +440,3 @@ def _name_parameters(text: str) -> str:
     for setting, parameter in (("max_epochs", "epochs"), ("n_layers", "depth")):
         text = text.replace(f"`{setting}`", f"`{parameter}`")
     return text
-
-
-def _restore(job: Job, member: Member) -> Any:
-    """A model of one member with its kept parameters, on the CPU."""
-    assert member.state is not None
-    model = job.build([member.alpha])
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(member.state[name][None])
-    return model.eval()
