@@ -23,7 +23,7 @@ from tabpet.errors import TableError, TabpetError
 from tabpet.estimators import storage
 from tabpet.estimators.encoding import Edges, encode_features
 from tabpet.estimators.plots import Plots
-from tabpet.estimators.rows import read_later_rows, read_table, read_training_rows, shares_of_rows
+from tabpet.estimators.rows import read_later_rows, read_table, read_training_rows
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
@@ -178,7 +178,9 @@ class TabPETEstimator(Plots, BaseEstimator):
             seed,
         )
         if weights is not None:
-            weights = shares_of_rows(weights[rows], given.part[: len(features)] == "train")
+            trained = given.part[: len(features)] == "train"
+            weights = weights[rows].astype(np.float64)[trained]
+            weights = weights / weights.mean()
         self._train(split, weights, seed, training, model, clock)
         return self
 
@@ -361,20 +363,17 @@ class TabPETEstimator(Plots, BaseEstimator):
                 advice = "Make the model smaller: fewer alphas, less width, a smaller batch_size."
             reason = first.reason or first.status
             raise TableError(f"No model could be trained: {reason}. {advice}")
-        scores = [
-            table.score(table.parts["val"].truth, member.predicted["val"])
-            if member.predicted
-            else np.nan
-            for member in members
-        ]
         frame = pd.DataFrame(
             {
-                "alpha": [member.alpha for member in members],
-                "val_score": scores,
-                "best_epoch": [member.best_epoch for member in members],
-                "epochs": [member.epochs for member in members],
-                "status": [member.status for member in members],
+                "alpha": member.alpha,
+                "val_score": table.score(table.parts["val"].truth, member.predicted["val"])
+                if member.predicted
+                else np.nan,
+                "best_epoch": member.best_epoch,
+                "epochs": member.epochs,
+                "status": member.status,
             }
+            for member in members
         )
         if len(fitted.members) > 1:  # also when all but one of them failed
             frame["chosen"] = is_best(frame.assign(task=table.task, place=0), "val_score")

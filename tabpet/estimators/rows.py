@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from tabpet.data.convention import Kind, as_category, follow_convention, free_name, to_convention
+from tabpet.data.convention import as_category, follow_convention, free_name, to_convention
 from tabpet.data.prepare import MISSING_LEVEL, cut_rows
 from tabpet.errors import TableError
 
@@ -122,10 +122,7 @@ def read_later_rows(
     features: pd.DataFrame, levels: Mapping[str, Collection[str] | None]
 ) -> pd.DataFrame:
     """Columns of a later table in the kinds they had before: levels, or None for numbers."""
-    kinds: dict[str, Kind] = {
-        name: "numeric" if known is None else "categorical" for name, known in levels.items()
-    }
-    later = follow_convention(features, kinds)
+    later = follow_convention(features, levels)
     for name, known in levels.items():
         if known is not None and {MISSING_LEVEL, *TRUTH.values()} >= set(known):
             texts = later[name].astype(object)
@@ -138,9 +135,3 @@ def _joined(first: pd.Series, second: pd.Series) -> pd.Series:
     if isinstance(first.dtype, pd.CategoricalDtype):
         return pd.Series(pd.api.types.union_categoricals([first, second]))
     return pd.concat([first, second], ignore_index=True)
-
-
-def shares_of_rows(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The weights of some rows, of mean 1."""
-    chosen = np.asarray(weights, dtype=np.float64)[rows]
-    return chosen / chosen.mean()
