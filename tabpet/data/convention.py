@@ -167,15 +167,13 @@ def _numbers_of(values: pd.Series) -> pd.Series | None:
 
 def as_category(column: pd.Series) -> pd.Series:
     """A column as a category with text levels that occur; known levels keep their order."""
+    values = column.astype(object)
     if isinstance(column.dtype, pd.CategoricalDtype):
         known: list = list(column.cat.categories)
-        values = column.astype(object)
     else:
-        values = column.astype(object)
         known = sorted(values.dropna().unique(), key=_level_order)
     texts = {level: level_text(level) for level in known}
-    levels = list(dict.fromkeys(texts[level] for level in known))
-    category = pd.Categorical(values.map(texts), categories=levels)
+    category = pd.Categorical(values.map(texts), categories=list(dict.fromkeys(texts.values())))
     return pd.Series(category.remove_unused_categories(), index=column.index, name=column.name)
 
 

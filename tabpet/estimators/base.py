@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -161,13 +162,11 @@ class TabPETEstimator(Plots, BaseEstimator):
                 f"{len(features)} sample is not enough to learn from: give at least 2."
             )
         validation = self._read_validation(X_val, y_val)
-        given = read_training_rows(
+        raw, part, notes = read_training_rows(
             features, target, validation, self._share(validation is not None), seed
         )
-        split = prepare_parts(
-            given.raw, given.target, given.part, dataset="X", seed=seed, settings=PREPARE
-        )
-        self._warn(split, given.warnings)
+        split = prepare_parts(raw, raw.columns[-1], part, dataset="X", seed=seed, settings=PREPARE)
+        self._warn(split, notes)
         self.graph_, self.encoding_ = encode_features(
             split,
             self.graph,
@@ -178,7 +177,7 @@ class TabPETEstimator(Plots, BaseEstimator):
             seed,
         )
         if weights is not None:
-            trained = given.part[: len(features)] == "train"
+            trained = part[: len(features)] == "train"
             weights = weights[rows].astype(np.float64)[trained]
             weights = weights / weights.mean()
         self._train(split, weights, seed, training, model, clock)
@@ -310,31 +309,28 @@ class TabPETEstimator(Plots, BaseEstimator):
             train = replace(train, weight=torch.tensor(weights, dtype=torch.float32).to(device))
         table = self._weigh_classes(replace(table, parts={**table.parts, "train": train}))
         alphas = self._candidates()
-        job = Job(
-            build=partial(
-                build_model,
-                self.backbone,
-                layout,
-                model,
-                self.encoding_,
-                seed=derive_seed(seed, "weights"),
-            ),
-            table=table,
-            settings=training,
-            batch_size=self.batch_size or usual_batch,
-            seed=seed,
-            device=device,
-            clock=clock,
-            progress=lambda _: None,
-            keep_states=True,
-            early_stopping=self.early_stopping,
-        )
-        with numerics(training, device):
-            if self.verbose:
-                with live_bar(self.epochs) as bar:
-                    fitted = fit_members(replace(job, progress=bar), alphas)
-            else:
-                fitted = fit_members(job, alphas)
+        bar = live_bar(self.epochs) if self.verbose else nullcontext(lambda _: None)
+        with numerics(training, device), bar as progress:
+            job = Job(
+                build=partial(
+                    build_model,
+                    self.backbone,
+                    layout,
+                    model,
+                    self.encoding_,
+                    seed=derive_seed(seed, "weights"),
+                ),
+                table=table,
+                settings=training,
+                batch_size=self.batch_size or usual_batch,
+                seed=seed,
+                device=device,
+                clock=clock,
+                progress=progress,
+                keep_states=True,
+                early_stopping=self.early_stopping,
+            )
+            fitted = fit_members(job, alphas)
         chosen = self._choose(fitted, table)
         self.preparation_, self._imputer = split.info, split.imputer
         self.history_ = fitted.curves

@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,6 @@ from tabpet.errors import TableError
 
 TARGET = "target"
 TRUTH = {"0": "False", "1": "True"}  # the same truth values in a table of numbers
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Rows to learn from in the raw convention, the target last, and the part of each."""
-
-    raw: pd.DataFrame
-    target: str
-    part: np.ndarray  # train or val
-    warnings: list[str]
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -97,8 +86,11 @@ def read_training_rows(
     validation: tuple[pd.DataFrame, pd.Series] | None,
     share: float | None,
     seed: int,
-) -> TrainingRows:
-    """Features and target side by side, with given validation rows, a share of them, or none."""
+) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """Rows in the raw convention, the target last, the part of each (train or val), and warnings.
+
+    Validation rows are given, a share of them, or none.
+    """
     raw, warnings = to_convention(features)
     part = np.full(len(raw), "train", dtype=object)
     if validation is not None:
@@ -115,7 +107,7 @@ def read_training_rows(
         _, val = cut_rows(np.arange(len(raw)), labels, share, seed)
         part[val] = "val"
     name = free_name(TARGET, set(raw))
-    return TrainingRows(raw.assign(**{name: target.array}), name, part, warnings)
+    return raw.assign(**{name: target.array}), part, warnings
 
 
 def read_later_rows(

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tabpet.data.card import Card
 from tabpet.data.own import describe_target
+from tabpet.encodings.figure import plot_graph
 from tabpet.formats import count, percent, percent_words
 from tabpet.stats.improvement import improvement
 from tabpet.stats.splits import FEWEST, SplitTest
@@ -170,17 +171,13 @@ def _draw_history(outcome: Outcome) -> "Figure":
     return figure
 
 
-def _draw_graph(outcome: Outcome) -> "Figure":
-    from tabpet.encodings.figure import plot_graph
-
-    return plot_graph(outcome.graph, outcome.encoding)
-
-
 _FIGURES = {
     "Test scores, a dot per split": _draw_scores,
     "Validation score over alpha, a line per split": _draw_alphas,
     "Learning curves of the first split": _draw_history,
-    "Graph of the first split and its spectrum": _draw_graph,
+    "Graph of the first split and its spectrum": lambda outcome: plot_graph(
+        outcome.graph, outcome.encoding
+    ),
 }
 
 
