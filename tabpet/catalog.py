@@ -14,8 +14,7 @@ from tabpet.errors import TabpetError
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SHA256 = re.compile(r"[0-9a-f]{16,64}")
 LISTS = ("categorical", "ignore", "groups", "notears_lambdas")
-
-
+Task = Literal["classification", "regression"]
 Option = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
 
@@ -26,7 +25,7 @@ class CatalogRow(BaseModel):
 
     name: str
     source: Literal["openml", "file", "bundled", "synthetic"] = "file"
-    task: Literal["classification", "regression"]
+    task: Task
     target: str | None = None  # None: OpenML's default target
     openml_id: int | None = None
     version: int | None = None

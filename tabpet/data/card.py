@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from tabpet.catalog import CatalogRow
+from tabpet.catalog import CatalogRow, Task
 from tabpet.data.true_graph import TrueGraph
 from tabpet.errors import TabpetError
 
@@ -44,7 +44,7 @@ class Card(BaseModel):
     openml_id: int | None = None  # of the table that was fetched
     version: int | None = None
     sha256: str  # see `table_hash`
-    task: Literal["classification", "regression"]
+    task: Task
     rows: int
     columns: list[Column]
     target: Target

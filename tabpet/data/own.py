@@ -3,11 +3,10 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 
-from tabpet.catalog import CatalogRow, name_problem
+from tabpet.catalog import CatalogRow, Task, name_problem
 from tabpet.data.card import Card
 from tabpet.data.convention import as_convention
 from tabpet.data.fetch import fetch_dataset, nearest
@@ -15,7 +14,6 @@ from tabpet.data.readers import read_table
 from tabpet.errors import TabpetError
 from tabpet.settings import FetchSettings
 
-Task = Literal["classification", "regression"]
 MOST_CLASSES = 20  # whole numbers with more different values are numbers to predict
 
 

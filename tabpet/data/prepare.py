@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
+from tabpet.catalog import Task
 from tabpet.data.card import Card
 from tabpet.data.imputer import Imputer
 from tabpet.errors import TableError
@@ -60,7 +61,7 @@ class SplitInfo(BaseModel):
 
     dataset: str
     split: int
-    task: Literal["classification", "regression"]
+    task: Task
     target: TargetInfo
     features: list[Feature]
     dropped_features: dict[str, str]  # name -> why

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from tabpet.analysis.selection import is_best
+from tabpet.catalog import Task
 from tabpet.clock import Clock
 from tabpet.data.prepare import Split, code_rows, prepare_parts
 from tabpet.errors import TableError, TabpetError
@@ -29,7 +30,6 @@ from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
 from tabpet.registry import MODELS
-from tabpet.runs import Task
 from tabpet.section import Section
 from tabpet.seeds import derive_seed
 from tabpet.settings import (
