@@ -14,8 +14,7 @@ from tabpet.errors import TabpetError
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SHA256 = re.compile(r"[0-9a-f]{16,64}")
 LISTS = ("categorical", "ignore", "groups", "notears_lambdas")
-
-
+Task = Literal["classification", "regression"]
 Option = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
 
@@ -26,7 +25,7 @@ class CatalogRow(BaseModel):
 
     name: str
     source: Literal["openml", "file", "bundled", "synthetic"] = "file"
-    task: Literal["classification", "regression"]
+    task: Task
     target: str | None = None  # None: OpenML's default target
     openml_id: int | None = None
     version: int | None = None
@@ -164,29 +163,34 @@ def parse_sheet(path: Path) -> tuple[list[CatalogRow], list[str]]:
         raise TabpetError(
             f"The catalog {path} can't be read ({error}). It must be a CSV file, saved as UTF-8."
         ) from None
-    header, _, body = text.partition("\n")
-    separator = ";" if header.count(";") > header.count(",") else ","
-    names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
-    reader = csv.DictReader(body.splitlines(), fieldnames=names, delimiter=separator)
-    columns = set(reader.fieldnames or ())
-    unknown = columns - set(CatalogRow.model_fields)
-    if unknown or not {"name", "task"} <= columns:
+    names, separator, body = split_sheet(text)
+    unknown = set(names) - set(CatalogRow.model_fields)
+    if unknown or not {"name", "task"} <= set(names):
         raise TabpetError(
             f"{path} needs the columns name and task, and may have: "
             f"{', '.join(CatalogRow.model_fields)}. "
-            + (f"Not known: {', '.join(sorted(map(str, unknown)))}." if unknown else "")
+            + (f"Not known: {', '.join(sorted(unknown))}." if unknown else "")
         )
     rows, problems = [], []
+    reader = csv.DictReader(body.splitlines(), fieldnames=names, delimiter=separator)
     for number, fields in enumerate(reader, start=2):
         if not any(fields.values()):
             continue  # spreadsheets leave such lines behind
         try:
             rows.append(CatalogRow.model_validate(_parse_fields(fields, path.parent)))
-        except (ValidationError, ValueError) as error:
+        except ValueError as error:  # also pydantic's
             problems.append(
                 f"{path}, line {number} ({fields.get('name') or 'no name'}): {_first_line(error)}"
             )
     return rows, problems
+
+
+def split_sheet(text: str) -> tuple[list[str], str, str]:
+    """The names in the header of a sheet, what separates them, and the lines below it."""
+    header, _, body = text.partition("\n")
+    separator = ";" if header.count(";") > header.count(",") else ","
+    names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
+    return names, separator, body
 
 
 def _parse_fields(fields: Mapping[str | None, str | None], folder: Path) -> dict[str, Any]:

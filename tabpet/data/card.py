@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from tabpet.catalog import CatalogRow
+from tabpet.catalog import CatalogRow, Task
 from tabpet.data.true_graph import TrueGraph
 from tabpet.errors import TabpetError
 
@@ -43,7 +44,7 @@ class Card(BaseModel):
     openml_id: int | None = None  # of the table that was fetched
     version: int | None = None
     sha256: str  # see `table_hash`
-    task: Literal["classification", "regression"]
+    task: Task
     rows: int
     columns: list[Column]
     target: Target
@@ -52,6 +53,16 @@ class Card(BaseModel):
     id_like_columns: list[str]
     warnings: list[str]
     true_graph: TrueGraph | None = None  # where it is known
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The shape by the names that a catalog has for it."""
+        kinds = [column.kind for column in self.columns]
+        return {
+            "n_rows": self.rows,
+            "n_features": len(kinds),
+            "n_categorical": kinds.count("categorical"),
+        }
 
 
 def make_card(
@@ -63,13 +74,12 @@ def make_card(
     constant = [column.name for column in columns if column.distinct == 1]
     empty = [column.name for column in columns if column.distinct == 0]
     id_like = [column.name for column in columns if _looks_like_id(features[column.name])]
-    notes = [*warnings]
-    if empty:
-        notes.append(f"columns without any value: {', '.join(empty)}")
-    if constant:
-        notes.append(f"constant columns: {', '.join(constant)}")
-    if id_like:
-        notes.append(f"columns that look like row identifiers: {', '.join(id_like)}")
+    odd = {
+        "columns without any value": empty,
+        "constant columns": constant,
+        "columns that look like row identifiers": id_like,
+    }
+    notes = [f"{what}: {', '.join(names)}" for what, names in odd.items() if names]
     return Card(
         dataset=row.name,
         source=row.source,
@@ -82,26 +92,21 @@ def make_card(
         duplicate_rows=int(frame.duplicated().sum()),
         constant_columns=constant,
         id_like_columns=id_like,
-        warnings=notes,
+        warnings=[*warnings, *notes],
     )
 
 
 def check_expectation(card: Card, row: CatalogRow) -> str | None:
     """None when the table has the shape that its catalog row says, else a text showing both."""
-    shape = {
-        "n_rows": card.rows,
-        "n_features": len(card.columns),
-        "n_categorical": sum(column.kind == "categorical" for column in card.columns),
-    }
     lines = [
-        f"  {key}: catalog {expected}, table {shape[key]}"
-        for key in shape
-        if (expected := getattr(row, key)) is not None and expected != shape[key]
+        f"  {key}: catalog {expected}, table {number}"
+        for key, number in card.shape.items()
+        if (expected := getattr(row, key)) is not None and expected != number
     ]
     if not lines:
         return None
-    return f"{row.name}: the table from {card.origin} is not what the catalog expects:\n" + (
-        "\n".join(lines)
+    return "\n".join(
+        [f"{row.name}: the table from {card.origin} is not what the catalog expects:", *lines]
     )
 
 
@@ -113,6 +118,16 @@ def check_content(card: Card, row: CatalogRow) -> str | None:
         f"{row.name}: the table from {card.origin} has changed under the same name and version:"
         f"\n  sha256: catalog {row.sha256}, table {card.sha256[: len(row.sha256)]}"
     )
+
+
+def copies_of(card: Card, cards: Sequence[Card]) -> list[str]:
+    """The other datasets that are the same table, which a test over datasets counts twice."""
+    return [other.dataset for other in cards if other.sha256 == card.sha256 and other is not card]
+
+
+def describe_copies(names: Sequence[str]) -> list[str]:
+    """A warning about them, if there are any."""
+    return [f"the same table as {', '.join(names)}"] if names else []
 
 
 def table_hash(frame: pd.DataFrame) -> str:

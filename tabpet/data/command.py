@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from tabpet.catalog import CatalogRow, parse_sheet
+from tabpet.catalog import CatalogRow, parse_sheet, split_sheet
 from tabpet.errors import TabpetError
 from tabpet.files import write_text
 
@@ -19,41 +19,48 @@ if TYPE_CHECKING:
 dataset = typer.Typer(help="Tables of your own in a catalog.", no_args_is_help=True)
 console = Console()
 GROUP = "mine"
+# How a file is read, here and in `tabpet try`.
+TableFile = Annotated[Path, typer.Argument(help="A CSV, Parquet or ARFF file.")]
+Target = Annotated[str, typer.Option(help="The column to predict.")]
+Task = Annotated[
+    str | None, typer.Option(help="classification or regression; read from the target.")
+]
+Categorical = Annotated[
+    list[str] | None, typer.Option(help="A column of numbers that are categories.")
+]
+Ignored = Annotated[list[str] | None, typer.Option(help="A column to leave out.")]
 
 
 @dataset.command()
 def add(
-    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or ARFF file.")],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
+    file: TableFile,
+    target: Target,
     name: Annotated[
         str | None, typer.Option(help="The name of the dataset; that of the file by default.")
     ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="classification or regression; read from the target.")
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="A column of numbers that are categories.")
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
+    task: Task = None,
+    categorical: Categorical = None,
+    ignore: Ignored = None,
     sheet: Annotated[Path, typer.Option(help="The catalog that the row is added to.")] = Path(
         "mine.csv"
     ),
 ) -> None:
     """Write the catalog row of a file, with what its table should look like from now on."""
+    from tabpet.data.card import describe_copies
     from tabpet.data.own import describe_target, read_own
 
     row, _, card = read_own(file, target, name, task, categorical or (), ignore or ())
     there = parse_sheet(sheet)[0] if sheet.is_file() else []
     copies = [one.name for one in there if one.sha256 and card.sha256.startswith(one.sha256)]
     write_text(extend_sheet(sheet, row, card), sheet)
-    kinds = [column.kind for column in card.columns]
+    n_rows, n_features, n_categorical = card.shape.values()
     console.print(
-        f"{row.name}: {card.rows} rows, {kinds.count('numeric')} numeric and "
-        f"{kinds.count('categorical')} categorical features, {describe_target(card)}",
+        f"{row.name}: {n_rows} rows, {n_features - n_categorical} numeric and "
+        f"{n_categorical} categorical features, {describe_target(card)}",
         markup=False,
         soft_wrap=True,
     )
-    for warning in (*card.warnings, *_describe_copies(copies)):
+    for warning in (*card.warnings, *describe_copies(copies)):
         console.print(f"- {warning}", markup=False, soft_wrap=True)
     console.print(
         f"\nAdded to {sheet}. A run has it with these lines in its config, where @{GROUP} is "
@@ -72,6 +79,7 @@ def check(
     ] = False,
 ) -> None:
     """Read every row of a sheet and its table, and report all problems at once."""
+    from tabpet.data.card import copies_of, describe_copies
     from tabpet.data.fetch import fetch_dataset, mirror_file
     from tabpet.places import find_mirror
     from tabpet.settings import FetchSettings
@@ -96,10 +104,7 @@ def check(
             named = str(error).startswith(f"{row.name}:")
             problems.append(str(error) if named else f"{row.name}: {error}")
     for card in cards:
-        same = [
-            other.dataset for other in cards if other.sha256 == card.sha256 and other is not card
-        ]
-        for warning in (*card.warnings, *_describe_copies(same)):
+        for warning in (*card.warnings, *describe_copies(copies_of(card, cards))):
             console.print(f"{card.dataset}: {warning}", markup=False, soft_wrap=True)
     for problem in problems:
         console.print(f"problem: {problem}", style="red", markup=False, soft_wrap=True)
@@ -109,29 +114,18 @@ def check(
         raise typer.Exit(1)
 
 
-def _describe_copies(names: list[str]) -> list[str]:
-    """A warning about datasets that are one table, which a test over datasets counts twice."""
-    return [f"the same table as {', '.join(names)}"] if names else []
-
-
 def extend_sheet(sheet: Path, row: CatalogRow, card: "Card") -> str:
     """The text of a sheet with a row more; columns that it lacks are added."""
-    lines: list[dict[str, str]] = []
     header: list[str] = []
+    separator, lines = ",", []
     if sheet.is_file():
         rows, problems = parse_sheet(sheet)
         if problems:
             raise TabpetError(f"{problems[0]}. Correct the sheet first: `tabpet dataset check`.")
         if row.name in [known.name for known in rows]:
             raise TabpetError(f"{sheet} has a dataset {row.name!r} already: choose another --name.")
-        text = sheet.read_text(encoding="utf-8-sig")
-        first = text.partition("\n")[0]
-        separator = ";" if first.count(";") > first.count(",") else ","
-        reader = csv.DictReader(io.StringIO(text), delimiter=separator)
-        lines = [{key.strip(): value for key, value in line.items()} for line in reader]
-        header = [name.strip() for name in reader.fieldnames or ()]
-    else:
-        separator = ","
+        header, separator, body = split_sheet(sheet.read_text(encoding="utf-8-sig"))
+        lines = [*csv.DictReader(io.StringIO(body), header, delimiter=separator)]
     added = _as_line(row, card, sheet)
     header += [name for name in added if name not in header]
     out = io.StringIO()
@@ -159,8 +153,6 @@ def _as_line(row: CatalogRow, card: "Card", sheet: Path) -> dict[str, str]:
         "task": row.task,
         "target": row.target or "",
         **{name: ";".join(values) for name, values in lists.items()},
-        "n_rows": str(card.rows),
-        "n_features": str(len(card.columns)),
-        "n_categorical": str(sum(column.kind == "categorical" for column in card.columns)),
+        **{name: str(number) for name, number in card.shape.items()},
         "sha256": card.sha256[:16],
     }

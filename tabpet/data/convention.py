@@ -5,14 +5,12 @@ Tables from files, OpenML and people's own data frames all pass through here.
 
 import re
 from collections.abc import Collection, Hashable, Mapping
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from tabpet.errors import TableError
 
-Kind = Literal["numeric", "categorical"]
 RESERVED = ("part", "row")  # columns that prepare_split adds
 MISSING_TOKENS = (
     *("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>"),
@@ -51,11 +49,13 @@ def to_convention(
     return pd.DataFrame(columns, index=frame.index), warnings
 
 
-def follow_convention(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
-    """The named columns of a later table in the kinds that they had before."""
+def follow_convention(
+    frame: pd.DataFrame, levels: Mapping[str, Collection[str] | None]
+) -> pd.DataFrame:
+    """The named columns of a later table as they were before: levels, or None for numbers."""
     columns = {
-        name: _as_numbers(frame[name]) if kind == "numeric" else _as_levels(frame[name])
-        for name, kind in kinds.items()
+        name: _as_numbers(frame[name]) if known is None else _as_levels(frame[name])
+        for name, known in levels.items()
     }
     return pd.DataFrame(columns, index=frame.index)
 
@@ -167,15 +167,13 @@ def _numbers_of(values: pd.Series) -> pd.Series | None:
 
 def as_category(column: pd.Series) -> pd.Series:
     """A column as a category with text levels that occur; known levels keep their order."""
+    values = column.astype(object)
     if isinstance(column.dtype, pd.CategoricalDtype):
         known: list = list(column.cat.categories)
-        values = column.astype(object)
     else:
-        values = column.astype(object)
         known = sorted(values.dropna().unique(), key=_level_order)
     texts = {level: level_text(level) for level in known}
-    levels = list(dict.fromkeys(texts[level] for level in known))
-    category = pd.Categorical(values.map(texts), categories=levels)
+    category = pd.Categorical(values.map(texts), categories=list(dict.fromkeys(texts.values())))
     return pd.Series(category.remove_unused_categories(), index=column.index, name=column.name)
 
 

@@ -5,7 +5,6 @@ which can be stored without code and applied to later rows.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -44,11 +43,6 @@ class Imputer:
         filled = np.where(gaps, self.means, values)
         for place, slopes, offset in zip(self.places, self.slopes, self.offsets, strict=True):
             rows_with_gap = gaps[:, place]
-            others = filled[:, self._others[place]][rows_with_gap]
+            others = np.delete(filled[rows_with_gap], place, axis=1)
             filled[rows_with_gap, place] = others @ slopes + offset
         return filled
-
-    @cached_property
-    def _others(self) -> list[np.ndarray]:
-        d = len(self.means)
-        return [np.delete(np.arange(d), place) for place in range(d)]

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
@@ -19,7 +20,7 @@ import pandas as pd
 import requests
 
 from tabpet import __version__
-from tabpet.data.readers import parse_arff, parse_parquet
+from tabpet.data.readers import parse_table
 from tabpet.errors import TabpetError
 from tabpet.files import replacing
 from tabpet.settings import FetchSettings
@@ -115,12 +116,10 @@ def _refusal(answer: requests.Response) -> _Fault:
     try:
         error = ElementTree.fromstring(answer.content)
     except ElementTree.ParseError:
-        return _Fault(f"the server answered with HTTP status {status}", passing)
-    words = [_text(error, tag) for tag in ("message", "additional_information")]
-    if not any(words):
-        return _Fault(f"the server answered with HTTP status {status}", passing)
+        error = ElementTree.Element("wordless")
     passing = passing or _text(error, "code") == DATABASE_IS_DOWN
-    return _Fault(" - ".join(filter(None, words)), passing)
+    words = filter(None, (_text(error, tag) for tag in ("message", "additional_information")))
+    return _Fault(" - ".join(words) or f"the server answered with HTTP status {status}", passing)
 
 
 @dataclass(frozen=True)
@@ -163,15 +162,14 @@ def _download_table(server: _Server, openml_id: int, refresh: bool) -> OpenMLTab
 
 def _download_data(server: _Server, about: _Description, folder: Path) -> tuple[pd.DataFrame, str]:
     """The table itself and the ending of its file: Parquet, else ARFF, which has a checksum."""
-    path = folder / f"dataset_{folder.name}.pq"
     if about.parquet_url:
+        path = folder / f"dataset_{folder.name}.pq"
         try:
-            parse = _checked(lambda content: parse_parquet(content, path))
-            return _obtain(server, about.parquet_url, path, parse), "pq"
+            return _obtain(server, about.parquet_url, path, partial(_parse_data, path=path)), "pq"
         except (_Fault, OSError) as error:
             logger.warning("no Parquet file, trying ARFF: %s", _reason(error))
     path = folder / "dataset.arff"
-    parse = _checked(lambda content: parse_arff(content, path), about.arff_md5)
+    parse = partial(_parse_data, path=path, md5=about.arff_md5)
     return _obtain(server, about.arff_url, path, parse), "arff"
 
 
@@ -199,20 +197,14 @@ def _obtain(
     return parsed
 
 
-def _checked(
-    parse: Callable[[bytes], pd.DataFrame], md5: str | None = None
-) -> Callable[[bytes], pd.DataFrame]:
-    """A parser for which another checksum and unreadable bytes are faults."""
-
-    def checked(content: bytes) -> pd.DataFrame:
-        if md5 not in (None, hashlib.md5(content, usedforsecurity=False).hexdigest()):
-            raise _Fault("Checksum of the file is not the one that OpenML gives", passing=True)
-        try:
-            return parse(content)
-        except TabpetError as error:
-            raise _Fault(str(error), passing=True) from error
-
-    return checked
+def _parse_data(content: bytes, path: Path, md5: str | None = None) -> pd.DataFrame:
+    """The table of a file; another checksum and unreadable bytes are faults."""
+    if md5 not in (None, hashlib.md5(content, usedforsecurity=False).hexdigest()):
+        raise _Fault("Checksum of the file is not the one that OpenML gives", passing=True)
+    try:
+        return parse_table(content, path)
+    except TabpetError as error:
+        raise _Fault(str(error), passing=True) from error
 
 
 def _parse_description(content: bytes) -> _Description:

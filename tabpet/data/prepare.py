@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
+from tabpet.catalog import Task
 from tabpet.data.card import Card
 from tabpet.data.imputer import Imputer
 from tabpet.errors import TableError
 from tabpet.files import read_json, write_json, write_parquet
+from tabpet.formats import count
 from tabpet.settings import PrepareSettings
 
 MISSING_LEVEL = "(missing)"
@@ -59,7 +61,7 @@ class SplitInfo(BaseModel):
 
     dataset: str
     split: int
-    task: Literal["classification", "regression"]
+    task: Task
     target: TargetInfo
     features: list[Feature]
     dropped_features: dict[str, str]  # name -> why
@@ -126,7 +128,6 @@ def prepare_parts(
     settings: PrepareSettings,
 ) -> Split:
     """Learn the coding from the training rows of given parts, and apply it to all."""
-    warnings: list[str] = []
     target, features = raw[target_name], raw.drop(columns=target_name)
     dropped = _find_sparse(features[part == "train"], settings.max_missing)
     features = features.drop(columns=list(dropped))
@@ -145,9 +146,10 @@ def prepare_parts(
                 f"{dataset}: no {name} rows are left after rows with missing numbers were "
                 "dropped. Set `prepare: {min_complete: 1}` to impute instead."
             )
-    learned = [_learn(features[name][(part == "train") & keep]) for name in features]
+    training = (part == "train") & keep
+    learned = [_learn(features[name][training]) for name in features]
     columns = {feature.name: _code(features[feature.name][keep], feature) for feature in learned}
-    target_info, coded_target = _code_target(target, part, keep)
+    target_info, coded_target = _code_target(target, training, keep)
     frame = pd.DataFrame(
         {
             "part": pd.Categorical(part[keep], categories=PARTS),
@@ -156,14 +158,13 @@ def prepare_parts(
             target_name: coded_target,
         }
     )
-    warnings += _describe_classes(target, part, keep)
+    warnings = _describe_classes(target, part, keep)
     missing_numbers: MissingNumbers = "imputed" if imputer else "none"
     if not keep.all():
         missing_numbers = "rows dropped"
         warnings.append(f"{int((~keep).sum())} rows with missing numbers dropped")
-    seen = features[(part == "train") & keep]
     constant = [feature.name for feature in learned if feature.constant]
-    beyond = [name for name in constant if len(seen[name].unique()) > 1]
+    beyond = [name for name in constant if len(features[name][training].unique()) > 1]
     if names := [name for name in constant if name not in beyond]:
         warnings.append(f"constant in training rows: {', '.join(names)}")
     if beyond:
@@ -172,7 +173,7 @@ def prepare_parts(
             "as identifiers are; `ignore` such a column, or make it `categorical`"
         )
     warnings += [
-        f"only {rows[name]} {name} row{'' if rows[name] == 1 else 's'}: its scores say little"
+        f"only {count(rows[name], f'{name} row')}: its scores say little"
         for name in ("val", "test")
         if 0 < rows[name] < FEW_ROWS
     ]
@@ -201,12 +202,11 @@ def code_rows(
 
     Where no training row missed a number, a missing one is the mean of its feature.
     """
-    numeric = [feature.name for feature in learned if feature.kind == "numeric"]
+    means = {feature.name: feature.mean for feature in learned if feature.kind == "numeric"}
     features = features[[feature.name for feature in learned]].copy()
     if imputer is not None:
-        features[numeric] = imputer.fill(features[numeric])
+        features[list(means)] = imputer.fill(features[list(means)])
     else:
-        means = {feature.name: feature.mean for feature in learned if feature.kind == "numeric"}
         features = features.fillna(means)
     return pd.DataFrame(
         {feature.name: _code(features[feature.name], feature) for feature in learned}
@@ -235,8 +235,7 @@ def cut_rows(
     if labels is None:
         strata, single = None, np.zeros(len(rows), dtype=bool)
     else:
-        counts = pd.Series(labels[rows]).value_counts()
-        single = (pd.Series(labels[rows]).map(counts) == 1).to_numpy()
+        single = ~pd.Series(labels[rows]).duplicated(keep=False).to_numpy()
         strata = labels[rows[~single]]
     try:
         kept, taken = train_test_split(
@@ -341,19 +340,19 @@ def _code(column: pd.Series, feature: Feature) -> np.ndarray:
 
 
 def _code_target(
-    target: pd.Series, part: np.ndarray, keep: np.ndarray
+    target: pd.Series, training: np.ndarray, keep: np.ndarray
 ) -> tuple[TargetInfo, np.ndarray]:
     """The target as class index or float64; the moments of a number come from training rows."""
     name = str(target.name)
     if _is_categorical(target):
         classes = [str(level) for level in target.cat.categories]
         codes = target.cat.codes.to_numpy(dtype="int32")
-        if len(np.unique(codes[(part == "train") & keep])) < 2:
+        if len(np.unique(codes[training])) < 2:
             raise TableError(f"The training rows have only one class of {name!r}.")
         return TargetInfo(name=name, classes=classes), codes[keep]
     values = target.to_numpy(dtype="float64")
-    training = values[(part == "train") & keep]
-    if (training == training[0]).all():
-        raise TableError(f"The target {name!r} is {training[0]:g} in all training rows.")
-    mean, scale = _moments(training, name)
+    learned = values[training]
+    if (learned == learned[0]).all():
+        raise TableError(f"The target {name!r} is {learned[0]:g} in all training rows.")
+    mean, scale = _moments(learned, name)
     return TargetInfo(name=name, mean=mean, scale=scale), values[keep]

@@ -1,6 +1,7 @@
 """Reading CSV, Parquet and ARFF files as people and spreadsheets write them."""
 
 import csv
+import io
 import re
 import warnings
 from collections.abc import Iterable
@@ -30,6 +31,17 @@ INTEGER_ATTRIBUTE = re.compile(
 def read_table(path: Path) -> pd.DataFrame:
     """Read a CSV, TSV, Parquet or ARFF file; `as_convention` then settles the kind of a column."""
     path = Path(path)
+    if not path.is_file():
+        raise TabpetError(f"There is no file {path}. Check the path.")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise TabpetError(f"{path} can't be read: {error.strerror}.") from None
+    return parse_table(content, path)
+
+
+def parse_table(content: bytes, path: Path) -> pd.DataFrame:
+    """The table in the bytes of a file, whose ending says how they are read."""
     readers = {
         ".csv": _read_csv,
         ".tsv": _read_csv,
@@ -38,24 +50,12 @@ def read_table(path: Path) -> pd.DataFrame:
         ".pq": _read_parquet,
         ".arff": _read_arff,
     }
-    if not path.is_file():
-        raise TabpetError(f"There is no file {path}. Check the path.")
     if path.suffix.lower() not in readers:
         raise TabpetError(
             f"{path}: files ending in {path.suffix or 'nothing'!r} can't be read. "
             f"Use one of {', '.join(readers)}."
         )
-    return _tidy(readers[path.suffix.lower()](path), path)
-
-
-def parse_parquet(content: bytes, path: Path) -> pd.DataFrame:
-    """The table in the bytes of a Parquet file; `path` is only named in errors."""
-    return _tidy(_from_parquet(pa.BufferReader(content), path), path)
-
-
-def parse_arff(content: bytes, path: Path) -> pd.DataFrame:
-    """The table in the bytes of an ARFF file; `path` is only named in errors."""
-    return _tidy(_from_arff(content, path), path)
+    return _tidy(readers[path.suffix.lower()](content, path), path)
 
 
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -78,16 +78,15 @@ def _clean_names(names: Iterable[object]) -> list[str]:
     return cleaned
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(content: bytes, path: Path) -> pd.DataFrame:
     try:
-        return _parse_csv(path, "utf-8-sig")
+        return _parse_csv(content, path, "utf-8-sig")
     except UnicodeDecodeError:
         pass
-    content = path.read_bytes()
     try:
         if b"\0" in content:  # UTF-16, or no text at all
             raise UnicodeError
-        frame = _parse_csv(path, "cp1252")
+        frame = _parse_csv(content, path, "cp1252")
     except UnicodeError:
         raise TabpetError(f"{path} is not UTF-8 text. Save it again as UTF-8.") from None
     frame.attrs[NOTES].insert(
@@ -96,9 +95,9 @@ def _read_csv(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
+def _parse_csv(content: bytes, path: Path, encoding: str) -> pd.DataFrame:
     try:
-        names, separator = _read_header(path, encoding)
+        names, separator = _read_header(content, encoding)
         options: dict[str, Any] = {
             "sep": separator,
             "encoding": encoding,
@@ -114,16 +113,20 @@ def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
         with warnings.catch_warnings():
             # pandas says so when it would cut rows that are longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame: pd.DataFrame = pd.read_csv(path, **options)
+            frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **options)
         notes = []
-        commas = [name for name in frame if _has_decimal_commas(frame[name], separator)]
-        for name in commas:
-            frame[name] = _read_decimal_commas(frame[name])
+        commas = {
+            str(name): numbers
+            for name in frame
+            if (numbers := _read_decimal_commas(frame[name], separator)) is not None
+        }
+        frame = frame.assign(**commas)
         floats = [name for name in frame if frame[name].dtype == "float64" and name not in commas]
         if commas and floats:
-            texts = pd.read_csv(path, **options, usecols=floats, dtype=str)
+            first = next(iter(commas))
+            texts = pd.read_csv(io.BytesIO(content), **options, usecols=floats, dtype=str)
             notes = [
-                f"{name}: {number} was read with a decimal point, but {commas[0]} has decimal "
+                f"{name}: {number} was read with a decimal point, but {first} has decimal "
                 "commas; if the point stands between thousands, remove it"
                 for name in floats
                 if (number := _find_thousands(texts[name]))
@@ -138,34 +141,32 @@ def _parse_csv(path: Path, encoding: str) -> pd.DataFrame:
     return frame
 
 
-def _read_header(path: Path, encoding: str) -> tuple[list[str], str]:
+def _read_header(content: bytes, encoding: str) -> tuple[list[str], str]:
     """The names in the first record that is not blank, and the separator that makes most of it."""
     headers = {}
     for separator in SEPARATORS:
-        with path.open(encoding=encoding, newline="") as stream:
-            records = csv.reader(stream, delimiter=separator, skipinitialspace=True)
-            headers[separator] = next((names for names in records if names not in ([], [""])), [])
+        stream = io.TextIOWrapper(io.BytesIO(content), encoding, newline="")
+        records = csv.reader(stream, delimiter=separator, skipinitialspace=True)
+        headers[separator] = next((names for names in records if names not in ([], [""])), [])
     separator = max(SEPARATORS, key=lambda separator: len(headers[separator]))
     return headers[separator], separator
 
 
-def _has_decimal_commas(column: pd.Series, separator: str) -> bool:
-    """Whether all are numbers with decimal commas, or points between thousands.
+def _read_decimal_commas(column: pd.Series, separator: str) -> pd.Series | None:
+    """Numbers, if all have decimal commas, or points between thousands; None for others.
 
     Spreadsheets separate by `;` where the comma is the decimal mark; elsewhere 1,234 may be a
     thousand, and is left alone.
     """
     if separator == "," or column.dtype != object:
-        return False
+        return None
     texts = _texts(column)
     commas = texts[texts.str.contains(",", regex=False)]
     if commas.empty or not texts.str.fullmatch(DECIMAL_COMMA.pattern).all():
-        return False
-    return separator == ";" or not commas.str.fullmatch(THOUSANDS_COMMA.pattern).all()
-
-
-def _read_decimal_commas(column: pd.Series) -> pd.Series:
-    texts = _texts(column).str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        return None
+    if separator != ";" and commas.str.fullmatch(THOUSANDS_COMMA.pattern).all():
+        return None
+    texts = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
     return texts.astype("float64").reindex(column.index)
 
 
@@ -184,14 +185,10 @@ def _find_thousands(column: pd.Series) -> str | None:
     return str(points.iloc[0])
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    return _from_parquet(path, path)
-
-
-def _from_parquet(source: Path | pa.BufferReader, path: Path) -> pd.DataFrame:
+def _read_parquet(content: bytes, path: Path) -> pd.DataFrame:
     try:
         # Without pandas' metadata every stored column is a column, also one that was an index.
-        frame = pq.ParquetFile(source).read().to_pandas(ignore_metadata=True)
+        frame = pq.ParquetFile(pa.BufferReader(content)).read().to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
         raise TabpetError(
             f"{path} is not a readable Parquet file ({error}). Copy or download it again."
@@ -200,11 +197,7 @@ def _from_parquet(source: Path | pa.BufferReader, path: Path) -> pd.DataFrame:
     return frame.drop(columns=unnamed)
 
 
-def _read_arff(path: Path) -> pd.DataFrame:
-    return _from_arff(path.read_bytes(), path)
-
-
-def _from_arff(content: bytes, path: Path) -> pd.DataFrame:
+def _read_arff(content: bytes, path: Path) -> pd.DataFrame:
     arff = need("arff", "Reading ARFF files")
     try:
         text = content.decode("utf-8-sig")

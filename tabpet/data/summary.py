@@ -2,17 +2,14 @@
 
 import pandas as pd
 
-from tabpet.data.card import Card
+from tabpet.data.card import Card, copies_of, describe_copies
 from tabpet.data.prepare import SplitInfo
 
 
 def tabulate_datasets(cards: list[Card], splits: list[SplitInfo]) -> pd.DataFrame:
     """Shapes, parts and warnings of every split."""
     by_name = {card.dataset: card for card in cards}
-    copies = {card.dataset: _copies(card, cards) for card in cards}
-    return pd.DataFrame(
-        [_line(by_name[info.dataset], info, copies[info.dataset]) for info in splits]
-    )
+    return pd.DataFrame([_line(by_name[info.dataset], info, cards) for info in splits])
 
 
 def dataset_warnings(datasets: pd.DataFrame | None) -> dict[str, str]:
@@ -26,14 +23,9 @@ def dataset_warnings(datasets: pd.DataFrame | None) -> dict[str, str]:
     }
 
 
-def _copies(card: Card, cards: list[Card]) -> list[str]:
-    """A warning where other datasets have the same rows, so that tests count them twice."""
-    same = [c.dataset for c in cards if c.sha256 == card.sha256 and c is not card]
-    return [f"the same table as {', '.join(same)}: it counts twice"] if same else []
-
-
-def _line(card: Card, split: SplitInfo, copies: list[str]) -> dict[str, object]:
+def _line(card: Card, split: SplitInfo, cards: list[Card]) -> dict[str, object]:
     kinds = [feature.kind for feature in split.features]
+    copies = [f"{warning}: it counts twice" for warning in describe_copies(copies_of(card, cards))]
     return {
         "dataset": card.dataset,
         "split": split.split,

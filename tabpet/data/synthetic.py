@@ -27,7 +27,7 @@ def generate_table(options: dict[str, Any]) -> tuple[pd.DataFrame, TrueGraph]:
     if generator not in GENERATORS:
         raise TabpetError(f"generator is {generator!r}; known are {', '.join(GENERATORS)}")
     try:
-        return GENERATORS[generator](**rest)
+        frame, structure = GENERATORS[generator](**rest)
     except TypeError:
         raise TabpetError(
             "`options` of a synthetic table must be `d=..;k=..;n=..;seed=..` and may have "
@@ -35,6 +35,10 @@ def generate_table(options: dict[str, Any]) -> tuple[pd.DataFrame, TrueGraph]:
             "`generator=dag;d=..;n=..;density=..;seed=..` and may have `noise=..`; "
             f"found {options}."
         ) from None
+    if generator == "groups":  # features of a group are all joined
+        structure = (structure[:, None] == structure).astype(float) - np.eye(len(structure))
+    names = _names(len(structure))
+    return frame, TrueGraph.from_adjacency(structure, names, directed=generator == "dag")
 
 
 def generate_groups(
@@ -115,16 +119,7 @@ def _names(d: int) -> list[str]:
     return [f"x{f + 1}" for f in range(d)]
 
 
-def _groups_with_graph(**options: Any) -> tuple[pd.DataFrame, TrueGraph]:
-    """Algorithm 1; features of a group are all joined."""
-    frame, group = generate_groups(**options)
-    same = (group[:, None] == group).astype(float) - np.eye(len(group))
-    return frame, TrueGraph.from_adjacency(same, _names(len(group)), directed=False)
-
-
-def _dag_with_graph(**options: Any) -> tuple[pd.DataFrame, TrueGraph]:
-    frame, weights = generate_dag(**options)
-    return frame, TrueGraph.from_adjacency(weights, _names(len(weights)), directed=True)
-
-
-GENERATORS = {"groups": _groups_with_graph, "dag": _dag_with_graph}
+GENERATORS: dict[str, Callable[..., tuple[pd.DataFrame, np.ndarray]]] = {
+    "groups": generate_groups,
+    "dag": generate_dag,
+}

@@ -52,9 +52,8 @@ def read_edges(path: Path, features: Collection[str]) -> TrueGraph:
         table["weight"] = 1.0
     table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype("float64")
     repeated = table.duplicated(["source", "target"])
-    for line, (source, target, weight) in enumerate(
-        table[["source", "target", "weight"]].itertuples(index=False), start=2
-    ):
+    edges = list(table[["source", "target", "weight"]].itertuples(index=False, name=None))
+    for line, (source, target, weight) in enumerate(edges, start=2):
         if unknown := [name for name in (source, target) if name not in features]:
             problem = f"{unknown[0]!r} is not a feature of the table"
         elif source == target:
@@ -66,5 +65,4 @@ def read_edges(path: Path, features: Collection[str]) -> TrueGraph:
         else:
             continue
         raise TabpetError(f"{path}, line {line}: {problem}.")
-    edges = list(table[["source", "target", "weight"]].itertuples(index=False, name=None))
     return TrueGraph(directed=True, edges=edges)

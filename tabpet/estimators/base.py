@@ -3,11 +3,12 @@
 import copy
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from tabpet.analysis.selection import is_best
+from tabpet.catalog import Task
 from tabpet.clock import Clock
 from tabpet.data.prepare import Split, code_rows, prepare_parts
 from tabpet.errors import TableError, TabpetError
+from tabpet.estimators import storage
 from tabpet.estimators.encoding import Edges, encode_features
-from tabpet.estimators.rows import read_later_rows, read_table, read_training_rows, shares_of_rows
+from tabpet.estimators.plots import Plots
+from tabpet.estimators.rows import read_later_rows, read_table, read_training_rows
 from tabpet.models.build import build_model, unusable_reason
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
@@ -46,7 +50,8 @@ LARGEST = float(np.finfo(np.float32).max)
 PREPARE = PrepareSettings(min_complete=1)
 
 
-class TabPETEstimator(BaseEstimator):
+@dataclass(eq=False, repr=False)  # scikit-learn reads the signature that it makes
+class TabPETEstimator(Plots, BaseEstimator):
     """A transformer whose tokens carry positional encodings from a graph of the features.
 
     Parameters
@@ -77,60 +82,33 @@ class TabPETEstimator(BaseEstimator):
     preparation_: how every feature and the target are coded.
     """
 
-    _task: Literal["classification", "regression"]
+    _task: ClassVar[Task]
 
-    def __init__(
-        self,
-        backbone: str = "ft_transformer",
-        graph: "str | Edges" = "spearman",
-        alpha: float | Literal["auto"] = "auto",
-        *,
-        alphas: Iterable[float] = ALPHAS,
-        graph_settings: Mapping[str, Any] | None = None,
-        graph_seconds: float = 300.0,
-        encoding_settings: Mapping[str, Any] | None = None,
-        width: int | None = None,
-        depth: int | None = None,
-        n_heads: int | None = None,
-        attention_dropout: float | None = None,
-        ffn_dropout: float | None = None,
-        epochs: int = 500,
-        min_epochs: int = 50,
-        patience: int = 50,
-        early_stopping: bool = True,
-        validation: float = 0.2,
-        batch_size: int | None = None,
-        learning_rate: float = 1e-4,
-        weight_decay: float = 1e-5,
-        max_seconds: float | None = None,
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.backbone = backbone
-        self.graph = graph
-        self.alpha = alpha
-        self.alphas = alphas
-        self.graph_settings = graph_settings
-        self.graph_seconds = graph_seconds
-        self.encoding_settings = encoding_settings
-        self.width = width
-        self.depth = depth
-        self.n_heads = n_heads
-        self.attention_dropout = attention_dropout
-        self.ffn_dropout = ffn_dropout
-        self.epochs = epochs
-        self.min_epochs = min_epochs
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.validation = validation
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_seconds = max_seconds
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    backbone: str = "ft_transformer"
+    graph: str | Edges = "spearman"
+    alpha: float | Literal["auto"] = "auto"
+    _: KW_ONLY
+    alphas: Iterable[float] = ALPHAS
+    graph_settings: Mapping[str, Any] | None = None
+    graph_seconds: float = 300.0
+    encoding_settings: Mapping[str, Any] | None = None
+    width: int | None = None
+    depth: int | None = None
+    n_heads: int | None = None
+    attention_dropout: float | None = None
+    ffn_dropout: float | None = None
+    epochs: int = 500
+    min_epochs: int = 50
+    patience: int = 50
+    early_stopping: bool = True
+    validation: float = 0.2
+    batch_size: int | None = None
+    learning_rate: float = 1e-4
+    weight_decay: float = 1e-5
+    max_seconds: float | None = None
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
     def _read_target(self, y: Any) -> pd.Series:
         """The target of training rows in the raw convention; learns the classes."""
@@ -184,13 +162,11 @@ class TabPETEstimator(BaseEstimator):
                 f"{len(features)} sample is not enough to learn from: give at least 2."
             )
         validation = self._read_validation(X_val, y_val)
-        given = read_training_rows(
+        raw, part, notes = read_training_rows(
             features, target, validation, self._share(validation is not None), seed
         )
-        split = prepare_parts(
-            given.raw, given.target, given.part, dataset="X", seed=seed, settings=PREPARE
-        )
-        self._warn(split, given.warnings)
+        split = prepare_parts(raw, raw.columns[-1], part, dataset="X", seed=seed, settings=PREPARE)
+        self._warn(split, notes)
         self.graph_, self.encoding_ = encode_features(
             split,
             self.graph,
@@ -201,47 +177,21 @@ class TabPETEstimator(BaseEstimator):
             seed,
         )
         if weights is not None:
-            weights = shares_of_rows(weights[rows], given.part[: len(features)] == "train")
+            trained = part[: len(features)] == "train"
+            weights = weights[rows].astype(np.float64)[trained]
+            weights = weights / weights.mean()
         self._train(split, weights, seed, training, model, clock)
         return self
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator as one safetensors file without code."""
-        from tabpet.estimators.storage import save
-
         check_is_fitted(self, "preparation_")
-        save(self, Path(path))
+        storage.save(self, Path(path))
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Read what `save` wrote; no device but the CPU is needed."""
-        from tabpet.estimators.storage import load
-
-        return load(cls, Path(path))
-
-    def plot_graph(self, ax: Any = None) -> Any:
-        """Draw the strongest edges between features; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_graph
-
-        return plot_graph(self, ax)
-
-    def plot_encoding(self, ax: Any = None) -> Any:
-        """Draw the encoding, a row per feature; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_encoding
-
-        return plot_encoding(self, ax)
-
-    def plot_history(self, ax: Any = None) -> Any:
-        """Draw the learning curves; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_history
-
-        return plot_history(self, ax)
-
-    def plot_alphas(self, ax: Any = None) -> Any:
-        """Draw the validation score over alpha; returns matplotlib axes."""
-        from tabpet.estimators.plots import plot_alphas
-
-        return plot_alphas(self, ax)
+        return storage.load(cls, Path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -359,36 +309,35 @@ class TabPETEstimator(BaseEstimator):
             train = replace(train, weight=torch.tensor(weights, dtype=torch.float32).to(device))
         table = self._weigh_classes(replace(table, parts={**table.parts, "train": train}))
         alphas = self._candidates()
-        job = Job(
-            build=partial(
-                build_model,
-                self.backbone,
-                layout,
-                model,
-                self.encoding_,
-                seed=derive_seed(seed, "weights"),
-            ),
-            table=table,
-            settings=training,
-            batch_size=self.batch_size or usual_batch,
-            seed=seed,
-            device=device,
-            clock=clock,
-            progress=lambda _: None,
-            keep_states=True,
-            early_stopping=self.early_stopping,
-        )
-        with numerics(training, device):
-            if self.verbose:
-                with live_bar(self.epochs) as bar:
-                    fitted = fit_members(replace(job, progress=bar), alphas)
-            else:
-                fitted = fit_members(job, alphas)
+        bar = live_bar(self.epochs) if self.verbose else nullcontext(lambda _: None)
+        with numerics(training, device), bar as progress:
+            job = Job(
+                build=partial(
+                    build_model,
+                    self.backbone,
+                    layout,
+                    model,
+                    self.encoding_,
+                    seed=derive_seed(seed, "weights"),
+                ),
+                table=table,
+                settings=training,
+                batch_size=self.batch_size or usual_batch,
+                seed=seed,
+                device=device,
+                clock=clock,
+                progress=progress,
+                keep_states=True,
+                early_stopping=self.early_stopping,
+            )
+            fitted = fit_members(job, alphas)
         chosen = self._choose(fitted, table)
         self.preparation_, self._imputer = split.info, split.imputer
         self.history_ = fitted.curves
         self.n_parameters_ = chosen.n_parameters
-        self._model = _restore(job, chosen)
+        assert chosen.state is not None
+        alone = {name: weight[None] for name, weight in chosen.state.items()}
+        self._model = storage.with_weights(job.build([chosen.alpha]), alone)
         # Training rows stay with a model that looks at them, and with no other.
         kept = slice(None) if self._model.needs_context else slice(0)
         self._context = Context(
@@ -410,20 +359,17 @@ class TabPETEstimator(BaseEstimator):
                 advice = "Make the model smaller: fewer alphas, less width, a smaller batch_size."
             reason = first.reason or first.status
             raise TableError(f"No model could be trained: {reason}. {advice}")
-        scores = [
-            table.score(table.parts["val"].truth, member.predicted["val"])
-            if member.predicted
-            else np.nan
-            for member in members
-        ]
         frame = pd.DataFrame(
             {
-                "alpha": [member.alpha for member in members],
-                "val_score": scores,
-                "best_epoch": [member.best_epoch for member in members],
-                "epochs": [member.epochs for member in members],
-                "status": [member.status for member in members],
+                "alpha": member.alpha,
+                "val_score": table.score(table.parts["val"].truth, member.predicted["val"])
+                if member.predicted
+                else np.nan,
+                "best_epoch": member.best_epoch,
+                "epochs": member.epochs,
+                "status": member.status,
             }
+            for member in members
         )
         if len(fitted.members) > 1:  # also when all but one of them failed
             frame["chosen"] = is_best(frame.assign(task=table.task, place=0), "val_score")
@@ -489,13 +435,3 @@ def _name_parameters(text: str) -> str:
     for setting, parameter in (("max_epochs", "epochs"), ("n_layers", "depth")):
         text = text.replace(f"`{setting}`", f"`{parameter}`")
     return text
-
-
-def _restore(job: Job, member: Member) -> Any:
-    """A model of one member with its kept parameters, on the CPU."""
-    assert member.state is not None
-    model = job.build([member.alpha])
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(member.state[name][None])
-    return model.eval()

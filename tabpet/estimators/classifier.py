@@ -1,7 +1,7 @@
 """Tab-PET for classes."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -14,13 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, column_or_1d
 
 from tabpet.errors import TableError
-from tabpet.estimators.base import ALPHAS, TabPETEstimator
-from tabpet.estimators.encoding import Edges
+from tabpet.estimators.base import TabPETEstimator
 from tabpet.estimators.rows import TARGET
 from tabpet.formats import count
 from tabpet.training.table import Table
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TabPETClassifier(ClassifierMixin, TabPETEstimator):
     """Predicts classes; parameters are those of `TabPETEstimator`, and `class_weight`.
 
@@ -30,62 +30,7 @@ class TabPETClassifier(ClassifierMixin, TabPETEstimator):
 
     _task = "classification"
 
-    def __init__(
-        self,
-        backbone: str = "ft_transformer",
-        graph: str | Edges = "spearman",
-        alpha: float | Literal["auto"] = "auto",
-        *,
-        alphas: Iterable[float] = ALPHAS,
-        graph_settings: Mapping[str, Any] | None = None,
-        graph_seconds: float = 300.0,
-        encoding_settings: Mapping[str, Any] | None = None,
-        width: int | None = None,
-        depth: int | None = None,
-        n_heads: int | None = None,
-        attention_dropout: float | None = None,
-        ffn_dropout: float | None = None,
-        epochs: int = 500,
-        min_epochs: int = 50,
-        patience: int = 50,
-        early_stopping: bool = True,
-        validation: float = 0.2,
-        batch_size: int | None = None,
-        learning_rate: float = 1e-4,
-        weight_decay: float = 1e-5,
-        class_weight: Literal["balanced"] | Mapping[Any, float] | None = "balanced",
-        max_seconds: float | None = None,
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            backbone,
-            graph,
-            alpha,
-            alphas=alphas,
-            graph_settings=graph_settings,
-            graph_seconds=graph_seconds,
-            encoding_settings=encoding_settings,
-            width=width,
-            depth=depth,
-            n_heads=n_heads,
-            attention_dropout=attention_dropout,
-            ffn_dropout=ffn_dropout,
-            epochs=epochs,
-            min_epochs=min_epochs,
-            patience=patience,
-            early_stopping=early_stopping,
-            validation=validation,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            max_seconds=max_seconds,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    class_weight: Literal["balanced"] | Mapping[Any, float] | None = "balanced"
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class, (rows,)."""

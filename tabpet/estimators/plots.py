@@ -15,56 +15,60 @@ if TYPE_CHECKING:
 _MOST_NAMES = 40  # features that are named beside an encoding
 
 
-def plot_graph(estimator: Any, ax: "Axes | None") -> "Axes":
-    """The strongest edges between features."""
-    axes = _axes(estimator, ax, "graph_")
-    draw_network(axes, estimator.graph_)
-    return axes
+class Plots:
+    """The pictures that a fitted estimator draws."""
 
+    def plot_graph(self: Any, ax: "Axes | None" = None) -> "Axes":
+        """Draw the strongest edges between features; returns matplotlib axes."""
+        axes = _axes(self, ax, "graph_")
+        draw_network(axes, self.graph_)
+        return axes
 
-def plot_encoding(estimator: Any, ax: "Axes | None") -> "Axes":
-    """The encoding, a row per feature and a column per eigenvector."""
-    axes = _axes(estimator, ax, "encoding_")
-    encoding = estimator.encoding_
-    largest = np.abs(encoding.values).max(initial=1e-12)
-    image = axes.imshow(encoding.values, aspect="auto", cmap="RdBu_r", vmin=-largest, vmax=largest)
-    axes.figure.colorbar(image, ax=axes)
-    if len(encoding.features) <= _MOST_NAMES:
-        axes.set_yticks(range(len(encoding.features)), encoding.features, parse_math=False)
-    axes.set_xticks(range(encoding.d_pe), [str(place + 1) for place in range(encoding.d_pe)])
-    axes.set_xlabel("column of the encoding")
-    axes.set_title(f"{encoding.kind} encoding, k = {encoding.k}")
-    return axes
+    def plot_encoding(self: Any, ax: "Axes | None" = None) -> "Axes":
+        """Draw the encoding, a row per feature; returns matplotlib axes."""
+        axes = _axes(self, ax, "encoding_")
+        encoding = self.encoding_
+        largest = np.abs(encoding.values).max(initial=1e-12)
+        image = axes.imshow(
+            encoding.values, aspect="auto", cmap="RdBu_r", vmin=-largest, vmax=largest
+        )
+        axes.figure.colorbar(image, ax=axes)
+        if len(encoding.features) <= _MOST_NAMES:
+            axes.set_yticks(range(len(encoding.features)), encoding.features, parse_math=False)
+        axes.set_xticks(range(encoding.d_pe), [str(place + 1) for place in range(encoding.d_pe)])
+        axes.set_xlabel("column of the encoding")
+        axes.set_title(f"{encoding.kind} encoding, k = {encoding.k}")
+        return axes
 
+    def plot_history(self: Any, ax: "Axes | None" = None) -> "Axes":
+        """Draw the losses of the chosen alpha, the others behind it; returns matplotlib axes."""
+        axes = _axes(self, ax, "history_")
+        for alpha, curve in self.history_.groupby("alpha"):
+            if alpha != self.alpha_:
+                axes.plot(curve["epoch"], curve["val_loss"], color="0.85", linewidth=0.8)
+        curve = self.history_[self.history_["alpha"] == self.alpha_]
+        axes.plot(
+            curve["epoch"], curve["train_loss"], color="black", linestyle=":", label="training"
+        )
+        if curve["val_loss"].notna().any():
+            axes.plot(curve["epoch"], curve["val_loss"], color="black", label="validation")
+        kept = self.alpha_scores_.loc[self.alpha_scores_["chosen"], "best_epoch"].iloc[0]
+        axes.axvline(kept, color="0.5", linewidth=0.8, label="kept")
+        axes.set(xlabel="epoch", ylabel="loss", title=f"alpha {self.alpha_:g}")
+        axes.legend()
+        return axes
 
-def plot_history(estimator: Any, ax: "Axes | None") -> "Axes":
-    """Training and validation loss of the chosen alpha, the others behind it."""
-    axes = _axes(estimator, ax, "history_")
-    for alpha, curve in estimator.history_.groupby("alpha"):
-        if alpha != estimator.alpha_:
-            axes.plot(curve["epoch"], curve["val_loss"], color="0.85", linewidth=0.8)
-    curve = estimator.history_[estimator.history_["alpha"] == estimator.alpha_]
-    axes.plot(curve["epoch"], curve["train_loss"], color="black", linestyle=":", label="training")
-    if curve["val_loss"].notna().any():
-        axes.plot(curve["epoch"], curve["val_loss"], color="black", label="validation")
-    kept = estimator.alpha_scores_.loc[estimator.alpha_scores_["chosen"], "best_epoch"].iloc[0]
-    axes.axvline(kept, color="0.5", linewidth=0.8, label="kept")
-    axes.set(xlabel="epoch", ylabel="loss", title=f"alpha {estimator.alpha_:g}")
-    axes.legend()
-    return axes
-
-
-def plot_alphas(estimator: Any, ax: "Axes | None") -> "Axes":
-    """The validation score over alpha, the chosen one marked."""
-    axes = _axes(estimator, ax, "alpha_scores_")
-    scores = estimator.alpha_scores_
-    axes.plot(scores["alpha"], scores["val_score"], color="black", marker="o", markersize=4)
-    chosen = scores[scores["chosen"]]
-    axes.scatter(chosen["alpha"], chosen["val_score"], s=90, color="none", edgecolor="black")
-    axes.set_xscale("symlog", linthresh=0.05)
-    metric = METRICS[estimator._task].replace("_", " ")
-    axes.set(xlabel="alpha (0: no encodings)", ylabel=f"validation {metric}")
-    return axes
+    def plot_alphas(self: Any, ax: "Axes | None" = None) -> "Axes":
+        """Draw the validation score over alpha, the chosen one marked; returns matplotlib axes."""
+        axes = _axes(self, ax, "alpha_scores_")
+        scores = self.alpha_scores_
+        axes.plot(scores["alpha"], scores["val_score"], color="black", marker="o", markersize=4)
+        chosen = scores[scores["chosen"]]
+        axes.scatter(chosen["alpha"], chosen["val_score"], s=90, color="none", edgecolor="black")
+        axes.set_xscale("symlog", linthresh=0.05)
+        metric = METRICS[self._task].replace("_", " ")
+        axes.set(xlabel="alpha (0: no encodings)", ylabel=f"validation {metric}")
+        return axes
 
 
 def _axes(estimator: Any, ax: "Axes | None", attribute: str) -> "Axes":

@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,22 +9,12 @@ import pandas as pd
 import scipy.sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from tabpet.data.convention import Kind, as_category, follow_convention, free_name, to_convention
+from tabpet.data.convention import as_category, follow_convention, free_name, to_convention
 from tabpet.data.prepare import MISSING_LEVEL, cut_rows
 from tabpet.errors import TableError
 
 TARGET = "target"
 TRUTH = {"0": "False", "1": "True"}  # the same truth values in a table of numbers
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Rows to learn from in the raw convention, the target last, and the part of each."""
-
-    raw: pd.DataFrame
-    target: str
-    part: np.ndarray  # train or val
-    warnings: list[str]
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -97,8 +86,11 @@ def read_training_rows(
     validation: tuple[pd.DataFrame, pd.Series] | None,
     share: float | None,
     seed: int,
-) -> TrainingRows:
-    """Features and target side by side, with given validation rows, a share of them, or none."""
+) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """Rows in the raw convention, the target last, the part of each (train or val), and warnings.
+
+    Validation rows are given, a share of them, or none.
+    """
     raw, warnings = to_convention(features)
     part = np.full(len(raw), "train", dtype=object)
     if validation is not None:
@@ -115,17 +107,14 @@ def read_training_rows(
         _, val = cut_rows(np.arange(len(raw)), labels, share, seed)
         part[val] = "val"
     name = free_name(TARGET, set(raw))
-    return TrainingRows(raw.assign(**{name: target.array}), name, part, warnings)
+    return raw.assign(**{name: target.array}), part, warnings
 
 
 def read_later_rows(
     features: pd.DataFrame, levels: Mapping[str, Collection[str] | None]
 ) -> pd.DataFrame:
     """Columns of a later table in the kinds they had before: levels, or None for numbers."""
-    kinds: dict[str, Kind] = {
-        name: "numeric" if known is None else "categorical" for name, known in levels.items()
-    }
-    later = follow_convention(features, kinds)
+    later = follow_convention(features, levels)
     for name, known in levels.items():
         if known is not None and {MISSING_LEVEL, *TRUTH.values()} >= set(known):
             texts = later[name].astype(object)
@@ -138,9 +127,3 @@ def _joined(first: pd.Series, second: pd.Series) -> pd.Series:
     if isinstance(first.dtype, pd.CategoricalDtype):
         return pd.Series(pd.api.types.union_categoricals([first, second]))
     return pd.concat([first, second], ignore_index=True)
-
-
-def shares_of_rows(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The weights of some rows, of mean 1."""
-    chosen = np.asarray(weights, dtype=np.float64)[rows]
-    return chosen / chosen.mean()

@@ -23,10 +23,22 @@ from tabpet.graphs.graph import Graph
 from tabpet.models.build import build_model
 from tabpet.models.context import Context
 from tabpet.models.layout import Layout
+from tabpet.models.members import MemberModel
 from tabpet.registry import MODELS
 from tabpet.settings import load_section
 
 KEY, FORMAT = "tabpet", 2
+# Attributes of a fitted estimator by their keys in the file: as they are, arrays and frames.
+_PLAIN = {
+    "backbone": "_backbone",
+    "alpha": "alpha_",
+    "n_parameters": "n_parameters_",
+    "rows_at_once": "_rows_at_once",
+    "n_features": "n_features_in_",
+    "columns": "_columns",
+}
+_ARRAYS = {"feature_names": "feature_names_in_", "classes": "classes_"}
+_FRAMES = {"history": "history_", "alpha_scores": "alpha_scores_"}
 _IMPUTER = ("means", "places", "slopes", "offsets")
 Some = TypeVar("Some")
 
@@ -44,26 +56,22 @@ def save(estimator: Any, path: Path) -> None:
         "format": FORMAT,
         "class": type(estimator).__name__,
         "parameters": _plain_parameters(estimator.get_params()),
-        "backbone": estimator._backbone,
         "backbone_settings": estimator._backbone_settings.model_dump(mode="json"),
         "preparation": estimator.preparation_.model_dump(mode="json"),
-        "alpha": estimator.alpha_,
-        "n_parameters": estimator.n_parameters_,
-        "rows_at_once": estimator._rows_at_once,
-        "n_features": estimator.n_features_in_,
-        "columns": estimator._columns,
-        "feature_names": _listed(getattr(estimator, "feature_names_in_", None)),
-        "classes": _listed(getattr(estimator, "classes_", None)),
-        "history": _columns(estimator.history_),
-        "alpha_scores": _columns(estimator.alpha_scores_),
         "graph": None,
         "encoding": None,
+        **{key: getattr(estimator, name) for key, name in _PLAIN.items()},
+        **{key: getattr(estimator, name).to_dict("list") for key, name in _FRAMES.items()},
     }
+    for key, name in _ARRAYS.items():
+        array = getattr(estimator, name, None)
+        facts[key] = array if array is None else {"dtype": array.dtype.str, "values": array}
     if estimator.graph_ is not None:
-        facts["graph"] = [_columns(estimator.graph_.edges()), estimator.graph_.to_metadata()]
+        graph = estimator.graph_
+        facts["graph"] = [graph.edges().to_dict("list"), graph.to_metadata()]
     if estimator.encoding_ is not None:
         encoding = estimator.encoding_
-        facts["encoding"] = [_columns(encoding.to_frame()), encoding.to_metadata()]
+        facts["encoding"] = [encoding.to_frame().to_dict("list"), encoding.to_metadata()]
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         text = json.dumps(facts, default=_in_json)
@@ -95,19 +103,17 @@ def _restore(
 ) -> Some:
     """The estimator that a file describes."""
     estimator: Any = kind(**_given_parameters(facts["parameters"]))
+    for key, name in _PLAIN.items():
+        setattr(estimator, name, facts[key])
+    for key, name in _FRAMES.items():
+        setattr(estimator, name, pd.DataFrame(facts[key]))
+    for key, name in _ARRAYS.items():
+        if facts[key] is not None:
+            setattr(estimator, name, np.array(facts[key]["values"], dtype=facts[key]["dtype"]))
     estimator.preparation_ = SplitInfo.model_validate(facts["preparation"])
-    estimator.alpha_, estimator.n_parameters_ = facts["alpha"], facts["n_parameters"]
-    estimator._rows_at_once = facts["rows_at_once"]
-    estimator.n_features_in_, estimator._columns = facts["n_features"], facts["columns"]
-    estimator._backbone = facts["backbone"]
     estimator._backbone_settings = load_section(
         MODELS.find(estimator._backbone).settings, facts["backbone_settings"], "The backbone"
     )
-    for name, attribute in (("feature_names", "feature_names_in_"), ("classes", "classes_")):
-        if facts[name] is not None:
-            setattr(estimator, attribute, _array(facts[name]))
-    estimator.history_ = pd.DataFrame(facts["history"])
-    estimator.alpha_scores_ = pd.DataFrame(facts["alpha_scores"])
     estimator.graph_ = estimator.encoding_ = None
     if facts["graph"] is not None:
         edges, metadata = facts["graph"]
@@ -129,21 +135,25 @@ def _restore_model(estimator: Any, tensors: Mapping[str, torch.Tensor]) -> None:
         [estimator.alpha_],
         seed=0,  # its draws are overwritten
     )
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(tensors[f"model.{name}"])
-    estimator._model = model.eval()
-    nothing = Context(
-        torch.zeros(0, len(layout.numeric)),
-        torch.zeros(0, len(layout.categorical), dtype=torch.int64),
+    estimator._model = with_weights(
+        model, {name: tensors[f"model.{name}"] for name, _ in model.named_parameters()}
     )
-    if "context.numeric" in tensors:
-        nothing = Context(tensors["context.numeric"], tensors["context.categorical"])
-    estimator._context = nothing
+    estimator._context = Context(
+        tensors.get("context.numeric", torch.zeros(0, len(layout.numeric))),
+        tensors.get("context.categorical", torch.zeros(0, len(layout.categorical)).long()),
+    )
     estimator._imputer = None
     if "imputer.means" in tensors:
         arrays = {name: tensors[f"imputer.{name}"].numpy() for name in _IMPUTER}
         estimator._imputer = Imputer(**arrays)
+
+
+def with_weights(model: MemberModel, weights: Mapping[str, torch.Tensor]) -> MemberModel:
+    """The model with these parameters, to predict with."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+    return model.eval()
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,15 +162,15 @@ def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(plain["graph"], pd.DataFrame):
         plain["graph"] = plain["graph"].to_numpy().tolist()
     elif not isinstance(plain["graph"], str):
-        plain["graph"] = [[_plain(value) for value in edge] for edge in plain["graph"]]
+        plain["graph"] = [list(edge) for edge in plain["graph"]]
     plain["alphas"] = [float(alpha) for alpha in plain["alphas"]]
     if isinstance(plain.get("class_weight"), Mapping):
         plain["class_weight"] = [
-            [_plain(label), float(weight)] for label, weight in plain["class_weight"].items()
+            [label, float(weight)] for label, weight in plain["class_weight"].items()
         ]
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None
-    return {name: _plain(value) for name, value in plain.items()}
+    return plain
 
 
 def _given_parameters(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,25 +180,6 @@ def _given_parameters(plain: Mapping[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _in_json(value: Any) -> Any:
     """What a parameter holds that JSON has not: numbers of numpy, a device of torch."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
-
-
-def _listed(array: np.ndarray | None) -> dict[str, Any] | None:
-    if array is None:
-        return None
-    return {"dtype": array.dtype.str, "values": array.tolist()}
-
-
-def _array(listed: Mapping[str, Any]) -> np.ndarray:
-    return np.array(listed["values"], dtype=listed["dtype"])
-
-
-def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """A frame as lists; every number keeps all its digits."""
-    return {str(name): frame[name].tolist() for name in frame}

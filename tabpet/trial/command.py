@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from tabpet.data.command import Categorical, Ignored, TableFile, Target, Task
 from tabpet.errors import TabpetError
 
 if TYPE_CHECKING:  # torch is loaded by the functions that need it: other commands stay quick
@@ -22,15 +23,11 @@ _MOST_COLUMNS = 30  # that are shown one by one
 
 
 def try_table(
-    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or ARFF file.")],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
-    task: Annotated[
-        str | None, typer.Option(help="classification or regression; read from the target.")
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="A column of numbers that are categories.")
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
+    file: TableFile,
+    target: Target,
+    task: Task = None,
+    categorical: Categorical = None,
+    ignore: Ignored = None,
     minutes: Annotated[float, typer.Option(min=0.05, help="How long it may take.")] = 5.0,
     splits: Annotated[int, typer.Option(min=1, help="Most splits of the table.")] = 10,
     model: Annotated[str, typer.Option(help="The transformer.")] = "ft_transformer",
@@ -54,13 +51,7 @@ def try_table(
     from tabpet.trial.report import render_page
 
     _print_reading(card)
-    plan = Plan(
-        model=model,
-        graph=graph,
-        size=size,  # type: ignore[arg-type]
-        splits=splits,
-        seconds=60 * minutes,
-    )
+    plan = Plan(model, graph, size, splits, 60 * minutes)  # type: ignore[arg-type]
     outcome = _run(raw, card, plan)
     _print_outcome(outcome)
     path = page or file.with_name(f"{file.stem}.tabpet.html")
@@ -117,12 +108,10 @@ def _run(raw: "pd.DataFrame", card: "Card", plan: "Plan") -> "Outcome":
 def _print_outcome(outcome: "Outcome") -> None:
     """A line per learner, the notes and the sentence."""
     from tabpet.formats import percent
-    from tabpet.runs import METRICS
     from tabpet.trial.report import sentence, tabulate
 
-    metric = METRICS[outcome.card.task].replace("_", " ")
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("learner", f"test {metric}", "± sd", "splits", "% better than plain"):
+    for name in ("learner", f"test {outcome.metric}", "± sd", "splits", "% better than plain"):
         table.add_column(name, justify="left" if name == "learner" else "right")
     for line in tabulate(outcome):
         sd = "–" if line.splits < 2 else f"{line.sd:.2g}"

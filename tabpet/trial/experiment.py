@@ -26,7 +26,7 @@ from tabpet.graphs.estimate import estimate_graph
 from tabpet.graphs.graph import Graph
 from tabpet.names import EncodingName, Method
 from tabpet.registry import DEFAULT, MODELS, tuned_learners, untuned_learners
-from tabpet.runs import Run, runs_frame
+from tabpet.runs import METRICS, Run, runs_frame
 from tabpet.settings import (
     EncodingSettings,
     ModelSettings,
@@ -105,6 +105,11 @@ class Outcome:
     def splits(self) -> int:
         """Splits that were finished."""
         return self.scores["split"].nunique()
+
+    @property
+    def metric(self) -> str:
+        """What is scored, in words."""
+        return METRICS[self.card.task].replace("_", " ")
 
 
 Step = Callable[[str, float], None]  # what is being done, and the share of the time that is gone
@@ -208,14 +213,13 @@ def _try_transformer(
     encoding = encode(graph, **EncodingSettings().model_dump())
     runs: list[Run] = []
     history = pd.DataFrame()
+    # So that the time is enough for some splits, also of a table that is large for it.
+    limit = max(1.0, SHARE_OF_SPLITS * plan.seconds / (2 * FEWEST))
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder) / "encoding.parquet", Path(folder) / "encoding.json"
         write_parquet(encoding.to_frame(), files[0])
         write_json(encoding.to_metadata(), files[1])
         for name in map(str, (EncodingName(plan.graph), EncodingName(plan.graph, "random"))):
-            # So that the time is enough for some splits, also of a table that is large for it.
-            limit = max(1.0, SHARE_OF_SPLITS * plan.seconds / (2 * FEWEST))
-            training = plan.training.model_copy(update={"max_seconds": limit})
             cell = TrainingCell(
                 dataset=card.dataset,
                 split=split.info.split,
@@ -225,7 +229,7 @@ def _try_transformer(
                 alphas=plan.alphas,
                 batch_size=plan.batch_size(split.info.rows["train"]),
                 model_settings=plan.models.of(plan.model),
-                training=training,
+                training=plan.training.model_copy(update={"max_seconds": limit}),
             )
             result = run_cell(cell, split, files, progress=_epochs(say, name))
             runs += result.runs

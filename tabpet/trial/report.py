@@ -9,8 +9,8 @@ import pandas as pd
 
 from tabpet.data.card import Card
 from tabpet.data.own import describe_target
+from tabpet.encodings.figure import plot_graph
 from tabpet.formats import count, percent, percent_words
-from tabpet.runs import METRICS
 from tabpet.stats.improvement import improvement
 from tabpet.stats.splits import FEWEST, SplitTest
 from tabpet.trial.experiment import ENCODED, PLAIN, RANDOM, Outcome
@@ -80,9 +80,8 @@ def tabulate(outcome: Outcome) -> list[Line]:
 def sentence(outcome: Outcome) -> str:
     """Whether encodings help on this table, as the statistics decided."""
     verdict = outcome.verdict
-    metric = METRICS[outcome.card.task].replace("_", " ")
     direction = "higher" if outcome.card.task == "classification" else "lower"
-    plain = f"the {metric} is {_words(verdict.plain, direction)} than without"
+    plain = f"the {outcome.metric} is {_words(verdict.plain, direction)} than without"
     if verdict.answer == "too few":
         plain = f"So far {plain}"
     random = ""
@@ -120,7 +119,7 @@ def render_page(outcome: Outcome) -> str:
         name=outcome.card.dataset,
         sentence=sentence(outcome),
         target=describe_target(outcome.card),
-        metric=METRICS[outcome.card.task].replace("_", " "),
+        metric=outcome.metric,
         lines=tabulate(outcome),
         percent=percent,
         columns=describe_columns(outcome.card).to_dict("records"),
@@ -134,20 +133,20 @@ def render_page(outcome: Outcome) -> str:
 
 def _draw_scores(outcome: Outcome) -> "Figure":
     """A dot per split and learner, a line for the mean."""
-    figure, axes = _figure(6, 3.2)
+    figure, axes = _figure()
     order = [line.learner for line in tabulate(outcome)][::-1]
     for place, name in enumerate(order):
         scores = outcome.scores.loc[outcome.scores["learner"] == name, "test_score"]
         axes.plot(scores, [place] * len(scores), "o", color="0.55", markersize=4)
         axes.plot(scores.mean(), place, "|", color="black", markersize=16, markeredgewidth=2)
     axes.set_yticks(range(len(order)), order)
-    axes.set_xlabel(f"test {METRICS[outcome.card.task].replace('_', ' ')}")
+    axes.set_xlabel(f"test {outcome.metric}")
     return figure
 
 
 def _draw_alphas(outcome: Outcome) -> "Figure":
     """Validation score over alpha, a line per split, the chosen alphas marked."""
-    figure, axes = _figure(6, 3.2)
+    figure, axes = _figure()
     curves = outcome.curves[outcome.curves["encoding"] == outcome.plan.graph]
     for _, curve in curves.groupby("split"):
         axes.plot(curve["alpha"], curve["val"], "-o", color="0.6", markersize=3, linewidth=0.9)
@@ -161,7 +160,7 @@ def _draw_alphas(outcome: Outcome) -> "Figure":
 
 def _draw_history(outcome: Outcome) -> "Figure":
     """Validation losses of the first split, a line per alpha."""
-    figure, axes = _figure(6, 3.2)
+    figure, axes = _figure()
     for alpha, curve in outcome.history.groupby("alpha"):
         style = ":" if alpha == 0 else "-"
         label = "no encodings" if alpha == 0 else f"alpha {alpha:g}"
@@ -172,24 +171,20 @@ def _draw_history(outcome: Outcome) -> "Figure":
     return figure
 
 
-def _draw_graph(outcome: Outcome) -> "Figure":
-    from tabpet.encodings.figure import plot_graph
-
-    return plot_graph(outcome.graph, outcome.encoding)
-
-
 _FIGURES = {
     "Test scores, a dot per split": _draw_scores,
     "Validation score over alpha, a line per split": _draw_alphas,
     "Learning curves of the first split": _draw_history,
-    "Graph of the first split and its spectrum": _draw_graph,
+    "Graph of the first split and its spectrum": lambda outcome: plot_graph(
+        outcome.graph, outcome.encoding
+    ),
 }
 
 
-def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
+def _figure() -> "tuple[Figure, Axes]":
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(6, 3.2), layout="constrained")
     axes: Any = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
