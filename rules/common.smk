@@ -80,6 +80,7 @@ def table_size(name):
     return (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES)
 
 
+ABBREVIATIONS = {name: catalog[name].abbreviation or name for name in datasets}
 BY_SIZE = sorted(datasets, key=table_size, reverse=True)
 
 
@@ -99,13 +100,13 @@ def source_file(wildcards):
     ]
 
 
-def split_files():
-    """Every prepared split of the run."""
+def split_files(*extensions):
+    """Files of every prepared split of the run."""
     return expand(
-        "results/data/{dataset}/split{split}.{ext}",
+        "results/data/{dataset}/split{split}.{extension}",
         dataset=datasets,
         split=settings.splits,
-        ext=["parquet", "json"],
+        extension=extensions,
     )
 
 
@@ -140,14 +141,21 @@ def encoding_file(extension):
     )
 
 
-def run_files(dataset):
+def settings_of(study):
+    """The settings of a study, or with None those of the run itself."""
+    return settings if study is None else study_settings(study)
+
+
+def run_files(dataset, study=None):
     """Every run of one dataset: a file per split, learner, encoding and seed."""
-    return [str(cell.run) for cell in planned_cells(settings, [dataset])]
+    cells = planned_cells(settings_of(study), [dataset], study)
+    return [str(cell.run) for cell in cells]
 
 
-def settings_behind(dataset, model, encoding):
-    """The settings that decide a run."""
-    return run_settings(settings, catalog[dataset], model, encoding)
+def settings_behind(wildcards):
+    """The settings that decide a transformer's run."""
+    row, run = catalog[wildcards.dataset], settings_of(wildcards.get("study"))
+    return run_settings(run, row, wildcards.model, wildcards.encoding)
 
 
 def rows_of(names):
@@ -179,13 +187,11 @@ def trained_alphas(wildcards):
     one that a cell lacks is.
     """
     dataset, model, encoding = wildcards.dataset, wildcards.model, wildcards.encoding
-    made_with = settings_behind(dataset, model, encoding)
-    wanted = {*member_alphas(encoding, settings.alphas)}
+    split, study = int(wildcards.split), wildcards.get("study")
+    made_with = settings_behind(wildcards)
+    wanted = {*member_alphas(encoding, settings_of(study).alphas)}
     seeds = [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds
-    cells = [
-        Cell(dataset, int(wildcards.split), model, encoding, int(seed))
-        for seed in seeds
-    ]
+    cells = [Cell(dataset, split, model, encoding, int(seed), study) for seed in seeds]
     common = set.intersection(
         *(recorded_alphas(cell.run, made_with) or wanted for cell in cells)
     )
@@ -211,18 +217,16 @@ def remove_stale_runs(jobs):
 
 def training_memory(wildcards, attempt):
     """Memory in MB, by the model's settings and the table's width."""
-    row, model, encoding = (
-        catalog[wildcards.dataset],
-        wildcards.model,
-        wildcards.encoding,
-    )
-    return capped("mem_mb", training_megabytes(settings, row, model, encoding, attempt))
+    row, run = catalog[wildcards.dataset], settings_of(wildcards.get("study"))
+    model, encoding = wildcards.model, wildcards.encoding
+    return capped("mem_mb", training_megabytes(run, row, model, encoding, attempt))
 
 
 def training_runtime(wildcards, attempt):
     """Minutes, by the time limit or the table's rows."""
-    row, cells = catalog[wildcards.dataset], cells_of_job(wildcards)
-    return capped("runtime", training_minutes(settings, row, cells, attempt))
+    row, run = catalog[wildcards.dataset], settings_of(wildcards.get("study"))
+    cells = cells_of_job(wildcards)
+    return capped("runtime", training_minutes(run, row, cells, attempt))
 
 
 def tuning_runtime(wildcards, attempt):
@@ -240,7 +244,7 @@ def this_attempt(wildcards, attempt):
     return attempt
 
 
-def collected_settings(names, run=settings):
+def collected_settings(names, study=None):
     """What decides which runs are collected, and as what, for some datasets."""
     # Where tables come from, time and memory of a job, and what is made of scores have no say.
     aside = {
@@ -252,7 +256,7 @@ def collected_settings(names, run=settings):
         "limits",
     }
     beside = {"datasets", "analysis", "studies"}
-    kept = run.model_dump(mode="json", exclude=aside | beside)
+    kept = settings_of(study).model_dump(mode="json", exclude=aside | beside)
     return {**kept, "datasets": names}
 
 
@@ -265,19 +269,19 @@ def say_how_it_ended():
         print(f"\n{text}\n", file=sys.stderr)
 
 
-def has_runs():
-    """Whether anything is trained in this run, so that there is something to analyse."""
-    return bool(run_files(datasets[0]))
-
-
 def all_targets():
     """What a run makes: the files of every cell first, so that none is missed, then summaries."""
-    cells = [*split_files(), *graph_files("graphs", "parquet")]
-    cells += graph_files("encodings", "parquet")
-    cells += [path for dataset in datasets for path in run_files(dataset)]
+    runs = [path for dataset in datasets for path in run_files(dataset)]
+    cells = [*split_files("parquet", "json"), *graph_files("graphs", "parquet")]
+    cells += [*graph_files("encodings", "parquet"), *runs]
     summaries = ["results/tables/datasets.csv"]
     summaries += ["results/tables/graphs.csv"] if settings.graphs else []
-    summaries += analysis_targets() if has_runs() else []
+    if runs:  # else there is nothing to analyse
+        summaries += [
+            *table_files("results/tables"),
+            *figure_files("results/figures"),
+            "results/summary/index.html",
+        ]
     return cells + summaries
 
 
@@ -291,15 +295,6 @@ def finished_studies():
         for name, report in reports.items()
         if report.is_file()
     }
-
-
-def analysis_targets():
-    """Tables, figures and the page that are made from all runs."""
-    return [
-        *table_files("results/tables"),
-        *figure_files("results/figures"),
-        "results/summary/index.html",
-    ]
 
 
 def scaled(base):

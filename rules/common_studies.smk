@@ -23,11 +23,6 @@ wildcard_constraints:
     study="|".join(STUDIES),
 
 
-def study_cells(study, datasets):
-    """Every cell of some datasets of a study."""
-    return planned_cells(study_settings(study), datasets, study)
-
-
 def study_graphs(study, graphs):
     """The edges of some graphs of all tables of a study."""
     run = study_settings(study)
@@ -49,33 +44,3 @@ def study_files(report):
             f"{folder}/figures/{{name}}.{{kind}}", name=figures, kind=["svg", "csv"]
         ),
     ]
-
-
-def study_run_settings(wildcards):
-    """The settings that decide a study's run."""
-    row = catalog[wildcards.dataset]
-    run = study_settings(wildcards.study)
-    return run_settings(run, row, wildcards.model, wildcards.encoding)
-
-
-def study_alphas(wildcards):
-    """The alphas of a study's cell: those of its settings, and what its run file has with them."""
-    place = "results/studies/{study}/runs/{dataset}/split{split}/{model}/{encoding}/seed{seed}.parquet"
-    run = Path(place.format(**wildcards))
-    wanted = member_alphas(wildcards.encoding, study_settings(wildcards.study).alphas)
-    return sorted({*wanted, *recorded_alphas(run, study_run_settings(wildcards))})
-
-
-def study_memory(wildcards, attempt):
-    """Memory of a study's job in MB."""
-    row, run = catalog[wildcards.dataset], study_settings(wildcards.study)
-    megabytes = training_megabytes(
-        run, row, wildcards.model, wildcards.encoding, attempt
-    )
-    return capped("mem_mb", megabytes)
-
-
-def study_runtime(wildcards, attempt):
-    """Minutes of a study's job."""
-    row, run = catalog[wildcards.dataset], study_settings(wildcards.study)
-    return capped("runtime", training_minutes(run, row, attempt=attempt))
