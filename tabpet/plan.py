@@ -6,7 +6,7 @@ this, and so does whatever looks at a run from outside.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,7 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """The columns of its rows that name the cell."""
-        named = [field.name for field in fields(Cell) if field.name != "study"]
-        return {name: getattr(self, name) for name in named}
+        return {name: value for name, value in vars(self).items() if name != "study"}
 
     @property
     def graph(self) -> str | None:
@@ -89,14 +88,14 @@ class Cell:
         files = {"split": Path(f"results/data/{self._split}.parquet")}
         files["split info"] = files["split"].with_suffix(".json")
         if self.graph is not None:
-            files["encoding"] = Path(f"results/encodings/{self._split_of(self.graph)}.parquet")
+            files["encoding"] = Path(f"results/encodings/{self._split}/{self.graph}.parquet")
             files["encoding info"] = files["encoding"].with_suffix(".json")
         return files
 
     @property
     def graph_info(self) -> Path:
         """The description of the graph behind its encoding."""
-        return Path(f"results/graphs/{self._split_of(str(self.graph))}.json")
+        return Path(f"results/graphs/{self._split}/{self.graph}.json")
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -109,18 +108,18 @@ class Cell:
             ),
             self._stage("prepare_split", self.inputs["split info"]),
         ]
-        if self.graph is not None and shares_job(self.graph):
+        if self.graph is None:
+            rule, names = RULES[self.encoding], [self.model]
+        else:
+            rule = "train_transformer" if self.study is None else "train_study"
+            names = [self.model, self.encoding]
             encoded = self.inputs["encoding info"]
-            stages.append(self._stage("estimate_instant_graphs", encoded))
-        elif self.graph is not None:
-            stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
-            encoded = self.inputs["encoding info"]
-            stages.append(self._stage("encode_positions", encoded, self.graph))
-        encoding = [] if self.graph is None else [self.encoding]
-        rule = RULES.get(
-            self.encoding, "train_transformer" if self.study is None else "train_study"
-        )
-        names = (self.model, *encoding, f"seed{self.seed}", *filter(None, [self.study]))
+            if shares_job(self.graph):
+                stages.append(self._stage("estimate_instant_graphs", encoded))
+            else:
+                stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
+                stages.append(self._stage("encode_positions", encoded, self.graph))
+        names += [f"seed{self.seed}", *filter(None, [self.study])]
         return (*stages, self._stage(rule, self.run, *names))
 
     @property
@@ -134,9 +133,6 @@ class Cell:
     @property
     def _place(self) -> str:
         return f"{self._split}/{self.model}/{self.encoding}/seed{self.seed}"
-
-    def _split_of(self, name: str) -> str:
-        return f"{self._split}/{name}"
 
     def _stage(self, rule: str, output: Path, *names: str) -> Stage:
         name = "-".join((self.dataset, f"split{self.split}", *names))
