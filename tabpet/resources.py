@@ -5,6 +5,7 @@ costs time and no result.
 """
 
 from tabpet.catalog import CatalogRow
+from tabpet.entries import Size
 from tabpet.plan import batch_size, member_alphas
 from tabpet.registry import MODELS
 from tabpet.settings import Settings
@@ -18,15 +19,20 @@ _BYTES_PER_PARAMETER = 6 * 4
 UNKNOWN_FEATURES, UNKNOWN_ROWS = 100, 10_000
 
 
-def training_megabytes(
-    settings: Settings, row: CatalogRow, model: str, encoding: str, attempt: int = 1
-) -> int:
-    """Memory of one training job; doubles when it is tried again."""
+def step_size(settings: Settings, row: CatalogRow, model: str) -> tuple[int, Size]:
+    """Rows in a training step, and what the model takes in memory on this table."""
     entry = MODELS.find(model)
     features = row.n_features or UNKNOWN_FEATURES
     categorical = features if row.n_categorical is None else row.n_categorical
     batch = batch_size(row, model) or entry.batch_size(features)
-    size = entry.size(settings.model_settings.of(model), features, categorical)
+    return batch, entry.size(settings.model_settings.of(model), features, categorical)
+
+
+def training_megabytes(
+    settings: Settings, row: CatalogRow, model: str, encoding: str, attempt: int = 1
+) -> int:
+    """Memory of one training job; doubles when it is tried again."""
+    batch, size = step_size(settings, row, model)
     numbers = _BYTES_PER_PARAMETER * size.parameters + 4 * batch * size.activations
     member = _SAFETY * numbers / 1e6
     members = len(member_alphas(encoding, settings.alphas))
