@@ -31,6 +31,12 @@ class Stage:
     output: Path
     log: Path
 
+    @classmethod
+    def of(cls, rule: str, output: Path, *names: str) -> "Stage":
+        """A job by the file it makes and the wildcards that its log is named by, if there are."""
+        log = f"{rule}/{'-'.join(names)}" if names else rule
+        return cls(rule, output, Path(f"results/logs/{log}.log"))
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -100,13 +106,11 @@ class Cell:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Every job that must be done before its run file is there, in order."""
+        split = self.dataset, f"split{self.split}"
+        raw = Path(f"results/data/{self.dataset}/raw.parquet")
         stages = [
-            Stage(
-                "fetch_dataset",
-                Path(f"results/data/{self.dataset}/raw.parquet"),
-                Path(f"results/logs/fetch_dataset/{self.dataset}.log"),
-            ),
-            self._stage("prepare_split", self.inputs["split info"]),
+            Stage.of("fetch_dataset", raw, self.dataset),
+            Stage.of("prepare_split", self.inputs["split info"], *split),
         ]
         if self.graph is None:
             rule, names = RULES[self.encoding], [self.model]
@@ -115,12 +119,12 @@ class Cell:
             names = [self.model, self.encoding]
             encoded = self.inputs["encoding info"]
             if shares_job(self.graph):
-                stages.append(self._stage("estimate_instant_graphs", encoded))
+                stages.append(Stage.of("estimate_instant_graphs", encoded, *split))
             else:
-                stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
-                stages.append(self._stage("encode_positions", encoded, self.graph))
+                stages.append(Stage.of("estimate_graph", self.graph_info, *split, self.graph))
+                stages.append(Stage.of("encode_positions", encoded, *split, self.graph))
         names += [f"seed{self.seed}", *filter(None, [self.study])]
-        return (*stages, self._stage(rule, self.run, *names))
+        return (*stages, Stage.of(rule, self.run, *split, *names))
 
     @property
     def _folder(self) -> str:
@@ -133,10 +137,6 @@ class Cell:
     @property
     def _place(self) -> str:
         return f"{self._split}/{self.model}/{self.encoding}/seed{self.seed}"
-
-    def _stage(self, rule: str, output: Path, *names: str) -> Stage:
-        name = "-".join((self.dataset, f"split{self.split}", *names))
-        return Stage(rule, output, Path(f"results/logs/{rule}/{name}.log"))
 
 
 def shares_job(graph: str) -> bool:

@@ -133,12 +133,10 @@ def input_stages(settings: Settings, dataset: str) -> Iterator[Stage]:
 
 def _summary_stages(datasets: Iterable[str]) -> Iterator[Stage]:
     """Jobs that make one file of many."""
-    logs = Path("results/logs")
     for dataset in datasets:
-        output = Path(f"results/scores/{dataset}.parquet")
-        yield Stage("collect_dataset", output, logs / f"collect_dataset/{dataset}.log")
+        yield Stage.of("collect_dataset", Path(f"results/scores/{dataset}.parquet"), dataset)
     for rule, name in _SUMMARIES.items():
-        yield Stage(rule, Path("results", name), logs / f"{rule}.log")
+        yield Stage.of(rule, Path("results", name))
 
 
 def newer_runs(results: Path, than: Path | None = None) -> int:
