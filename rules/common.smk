@@ -2,6 +2,7 @@
 import re
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
@@ -51,6 +52,13 @@ try:
     if any(catalog[name].source == "openml" for name in datasets):
         mirror = find_mirror(settings.fetch, config_files)
         settings = settings.model_copy(update={"fetch": mirror})
+    generated = generated_tables(settings)
+    if taken := sorted(set(generated) & set(catalog)):
+        raise TabpetError(
+            f"The catalogs have a dataset {taken[0]!r}, which is the name of a table that a study "
+            "generates. Rename it."
+        )
+    catalog |= generated
 except TabpetError as error:
     raise WorkflowError(str(error)) from None
 
@@ -68,6 +76,7 @@ wildcard_constraints:
     encoding=f"({'|'.join(GRAPHS.entries)})(-({'|'.join(CONTROLS)}))?",
     learner="|".join(LEARNERS.entries),
     seed=r"\d+",
+    study="|".join(STUDIES),
 
 
 INSTANT_GRAPHS = [key for key in GRAPHS.entries if shares_job(key)]
@@ -141,9 +150,13 @@ def encoding_file(extension):
     )
 
 
+@cache
 def settings_of(study):
-    """The settings of a study, or with None those of the run itself."""
-    return settings if study is None else study_settings(study)
+    """The settings of a study as those of a run, or with None those of the run itself."""
+    try:
+        return settings if study is None else study_run(settings, study, catalog)
+    except TabpetError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def run_files(dataset, study=None):
@@ -295,6 +308,29 @@ def finished_studies():
         for name, report in reports.items()
         if report.is_file()
     }
+
+
+def study_graphs(study, graphs):
+    """The edges of some graphs of all tables of a study."""
+    run = settings_of(study)
+    return expand(
+        "results/graphs/{dataset}/split{split}/{graph}.parquet",
+        dataset=run.datasets,
+        split=run.splits,
+        graph=graphs,
+    )
+
+
+def study_files(report):
+    """Tables and figures of a study's report."""
+    folder = f"results/studies/{report}"
+    tables, figures = STUDY_TABLES[report], STUDY_FIGURES[report]
+    return [
+        *expand(f"{folder}/tables/{{name}}.{{kind}}", name=tables, kind=["csv", "tex"]),
+        *expand(
+            f"{folder}/figures/{{name}}.{{kind}}", name=figures, kind=["svg", "csv"]
+        ),
+    ]
 
 
 def scaled(base):

@@ -36,7 +36,7 @@ use rule collect_scores as collect_study_scores with:
     input:
         lambda wildcards: expand(
             "results/studies/{{study}}/scores/{dataset}.parquet",
-            dataset=study_settings(wildcards.study).datasets,
+            dataset=settings_of(wildcards.study).datasets,
         ),
     output:
         "results/studies/{study}/scores.parquet",
@@ -52,7 +52,7 @@ rule collect_ranks:
     input:
         lambda wildcards: [
             str(Path(run).with_suffix(".ranks.parquet"))
-            for dataset in study_settings(wildcards.study).datasets
+            for dataset in settings_of(wildcards.study).datasets
             for run in run_files(dataset, wildcards.study)
         ],
     output:
