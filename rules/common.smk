@@ -3,6 +3,7 @@ import re
 import signal
 import sys
 from functools import cache
+from math import prod
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
@@ -33,8 +34,7 @@ from tabpet.plan import (
 )
 from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
 from tabpet.resources import (
-    UNKNOWN_FEATURES,
-    UNKNOWN_ROWS,
+    table_shape,
     training_megabytes,
     training_minutes,
     tuning_minutes,
@@ -85,8 +85,7 @@ SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS
 
 def table_size(name):
     """Values of a table, by its catalog row."""
-    row = catalog[name]
-    return (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES)
+    return prod(table_shape(catalog[name]))
 
 
 ABBREVIATIONS = {name: catalog[name].abbreviation or name for name in datasets}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tabpet.catalog import CatalogRow
 from tabpet.plan import RULES, member_alphas
 from tabpet.registry import GRAPHS, LEARNERS, TUNED
-from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS, step_size
+from tabpet.resources import step_size, table_shape
 from tabpet.settings import Settings
 
 
@@ -38,7 +38,7 @@ def cell_seconds(
     settings: Settings, row: CatalogRow, model: str, encoding: str, device: str = "cpu"
 ) -> float:
     """The seconds of one cell, without the start of its process."""
-    features, rows = row.n_features or UNKNOWN_FEATURES, row.n_rows or UNKNOWN_ROWS
+    rows, features = table_shape(row)
     training_rows = settings.prepare.fractions[0] * rows
     if encoding in RULES:
         trials = settings.trees.trials if encoding == TUNED else 1
@@ -64,10 +64,10 @@ def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
     estimator = GRAPHS.find(graph)
     if estimator.cost == "instant":
         return 2.0
-    features = row.n_features or UNKNOWN_FEATURES
+    rows, features = table_shape(row)
     nodes = features + _LEVELS * (row.n_categorical or 0)
-    rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
-    return min(estimator.seconds(nodes, rows), settings.graph_seconds)
+    seen = min(settings.nodes.max_rows, settings.prepare.fractions[0] * rows)
+    return min(estimator.seconds(nodes, seen), settings.graph_seconds)
 
 
 def small_tables(

@@ -18,7 +18,7 @@ from tabpet.formats import count
 from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
 from tabpet.plan import RULES, Cell, planned_cells, shares_job
 from tabpet.registry import DEFAULT, TUNED
-from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS, training_megabytes
+from tabpet.resources import table_shape, training_megabytes
 from tabpet.settings import Settings
 from tabpet.state import finished_seconds
 
@@ -184,14 +184,13 @@ def disk_bytes(settings: Settings, rows: Sequence[CatalogRow]) -> float:
     """About how much a run leaves in `results`."""
     cells = sum(1 for _ in planned_cells(settings, [row.name for row in rows])) * _CELL_BYTES
     copies = 1 + len(settings.splits)
-    tables = sum(
-        4 * (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES) for row in rows
-    )
+    shapes = [table_shape(row) for row in rows]
+    tables = sum(4 * n * d for n, d in shapes)
     predicted = 0.0
     if settings.training.keep_predictions:
         share = sum(settings.prepare.fractions[1:]) * _PREDICTED_BYTES * (1 + len(settings.alphas))
         each = len(settings.treatments) * len(settings.split_seeds)
-        predicted = each * share * sum(row.n_rows or UNKNOWN_ROWS for row in rows)
+        predicted = each * share * sum(n for n, _ in shapes)
     return cells + copies * tables + predicted
 
 
