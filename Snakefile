@@ -64,7 +64,6 @@ include: "rules/encodings.smk"
 include: "rules/training.smk"
 include: "rules/trees.smk"
 include: "rules/analysis.smk"
-include: "rules/common_studies.smk"
 include: "rules/studies.smk"
 
 

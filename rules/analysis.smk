@@ -3,7 +3,7 @@
 
 rule collect_dataset:
     input:
-        lambda wildcards: run_files(wildcards.dataset),
+        lambda wildcards: run_files(wildcards.dataset, wildcards.get("study")),
     output:
         "results/scores/{dataset}.parquet",
     log:
@@ -18,7 +18,9 @@ rule collect_dataset:
         mem_mb=scaled(1000),
         runtime=scaled_minutes(10),
     params:
-        settings=lambda wildcards: collected_settings([wildcards.dataset]),
+        settings=lambda wildcards: collected_settings(
+            [wildcards.dataset], wildcards.get("study")
+        ),
         rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
     message:
         "collect the runs of {wildcards.dataset}"
@@ -75,7 +77,7 @@ rule tabulate_results:
         runtime=scaled_minutes(20),
     params:
         analysis=settings.analysis.model_dump(mode="json"),
-        abbreviations={name: catalog[name].abbreviation or name for name in datasets},
+        abbreviations=ABBREVIATIONS,
     message:
         "write the tables of results"
     script:
@@ -105,7 +107,7 @@ rule collect_partial:
         settings=collected_settings(datasets),
         rows=[catalog[name].model_dump(mode="json") for name in datasets],
         graphs=graph_files("graphs", "json"),
-        splits=[path for path in split_files() if path.endswith(".json")],
+        splits=split_files("json"),
     message:
         "collect the runs that exist"
     script:
@@ -157,7 +159,7 @@ rule plot_results:
         analysis=settings.analysis.model_dump(
             mode="json", include={"main_encoding", "level", "bootstrap"}
         ),
-        abbreviations={name: catalog[name].abbreviation or name for name in datasets},
+        abbreviations=ABBREVIATIONS,
     message:
         "draw the figures of results"
     script:
@@ -194,7 +196,7 @@ rule write_page:
             mode="json",
             exclude={"fetch", "catalogs", "studies", "limits", "bundle_minutes"},
         ),
-        abbreviations={name: catalog[name].abbreviation or name for name in datasets},
+        abbreviations=ABBREVIATIONS,
         # No inputs: a page must not be a reason to train for a study again.
         studies=finished_studies(),
     message:

@@ -2,6 +2,8 @@
 import re
 import signal
 import sys
+from functools import cache
+from math import prod
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
@@ -32,8 +34,7 @@ from tabpet.plan import (
 )
 from tabpet.registry import CONTROLS, GRAPHS, LEARNERS, MODELS, TUNED
 from tabpet.resources import (
-    UNKNOWN_FEATURES,
-    UNKNOWN_ROWS,
+    table_shape,
     training_megabytes,
     training_minutes,
     tuning_minutes,
@@ -51,6 +52,13 @@ try:
     if any(catalog[name].source == "openml" for name in datasets):
         mirror = find_mirror(settings.fetch, config_files)
         settings = settings.model_copy(update={"fetch": mirror})
+    generated = generated_tables(settings)
+    if taken := sorted(set(generated) & set(catalog)):
+        raise TabpetError(
+            f"The catalogs have a dataset {taken[0]!r}, which is the name of a table that a study "
+            "generates. Rename it."
+        )
+    catalog |= generated
 except TabpetError as error:
     raise WorkflowError(str(error)) from None
 
@@ -68,6 +76,7 @@ wildcard_constraints:
     encoding=f"({'|'.join(GRAPHS.entries)})(-({'|'.join(CONTROLS)}))?",
     learner="|".join(LEARNERS.entries),
     seed=r"\d+",
+    study="|".join(STUDIES),
 
 
 INSTANT_GRAPHS = [key for key in GRAPHS.entries if shares_job(key)]
@@ -76,10 +85,10 @@ SLOW_GRAPH = "|".join(key for key in GRAPHS.entries if key not in INSTANT_GRAPHS
 
 def table_size(name):
     """Values of a table, by its catalog row."""
-    row = catalog[name]
-    return (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES)
+    return prod(table_shape(catalog[name]))
 
 
+ABBREVIATIONS = {name: catalog[name].abbreviation or name for name in datasets}
 BY_SIZE = sorted(datasets, key=table_size, reverse=True)
 
 
@@ -99,13 +108,13 @@ def source_file(wildcards):
     ]
 
 
-def split_files():
-    """Every prepared split of the run."""
+def split_files(*extensions):
+    """Files of every prepared split of the run."""
     return expand(
-        "results/data/{dataset}/split{split}.{ext}",
+        "results/data/{dataset}/split{split}.{extension}",
         dataset=datasets,
         split=settings.splits,
-        ext=["parquet", "json"],
+        extension=extensions,
     )
 
 
@@ -140,14 +149,25 @@ def encoding_file(extension):
     )
 
 
-def run_files(dataset):
+@cache
+def settings_of(study):
+    """The settings of a study as those of a run, or with None those of the run itself."""
+    try:
+        return settings if study is None else study_run(settings, study, catalog)
+    except TabpetError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def run_files(dataset, study=None):
     """Every run of one dataset: a file per split, learner, encoding and seed."""
-    return [str(cell.run) for cell in planned_cells(settings, [dataset])]
+    cells = planned_cells(settings_of(study), [dataset], study)
+    return [str(cell.run) for cell in cells]
 
 
-def settings_behind(dataset, model, encoding):
-    """The settings that decide a run."""
-    return run_settings(settings, catalog[dataset], model, encoding)
+def settings_behind(wildcards):
+    """The settings that decide a transformer's run."""
+    row, run = catalog[wildcards.dataset], settings_of(wildcards.get("study"))
+    return run_settings(run, row, wildcards.model, wildcards.encoding)
 
 
 def rows_of(names):
@@ -179,13 +199,11 @@ def trained_alphas(wildcards):
     one that a cell lacks is.
     """
     dataset, model, encoding = wildcards.dataset, wildcards.model, wildcards.encoding
-    made_with = settings_behind(dataset, model, encoding)
-    wanted = {*member_alphas(encoding, settings.alphas)}
+    split, study = int(wildcards.split), wildcards.get("study")
+    made_with = settings_behind(wildcards)
+    wanted = {*member_alphas(encoding, settings_of(study).alphas)}
     seeds = [wildcards.seed] if "seed" in wildcards.keys() else settings.seeds
-    cells = [
-        Cell(dataset, int(wildcards.split), model, encoding, int(seed))
-        for seed in seeds
-    ]
+    cells = [Cell(dataset, split, model, encoding, int(seed), study) for seed in seeds]
     common = set.intersection(
         *(recorded_alphas(cell.run, made_with) or wanted for cell in cells)
     )
@@ -211,18 +229,16 @@ def remove_stale_runs(jobs):
 
 def training_memory(wildcards, attempt):
     """Memory in MB, by the model's settings and the table's width."""
-    row, model, encoding = (
-        catalog[wildcards.dataset],
-        wildcards.model,
-        wildcards.encoding,
-    )
-    return capped("mem_mb", training_megabytes(settings, row, model, encoding, attempt))
+    row, run = catalog[wildcards.dataset], settings_of(wildcards.get("study"))
+    model, encoding = wildcards.model, wildcards.encoding
+    return capped("mem_mb", training_megabytes(run, row, model, encoding, attempt))
 
 
 def training_runtime(wildcards, attempt):
     """Minutes, by the time limit or the table's rows."""
-    row, cells = catalog[wildcards.dataset], cells_of_job(wildcards)
-    return capped("runtime", training_minutes(settings, row, cells, attempt))
+    row, run = catalog[wildcards.dataset], settings_of(wildcards.get("study"))
+    cells = cells_of_job(wildcards)
+    return capped("runtime", training_minutes(run, row, cells, attempt))
 
 
 def tuning_runtime(wildcards, attempt):
@@ -240,7 +256,7 @@ def this_attempt(wildcards, attempt):
     return attempt
 
 
-def collected_settings(names, run=settings):
+def collected_settings(names, study=None):
     """What decides which runs are collected, and as what, for some datasets."""
     # Where tables come from, time and memory of a job, and what is made of scores have no say.
     aside = {
@@ -252,7 +268,7 @@ def collected_settings(names, run=settings):
         "limits",
     }
     beside = {"datasets", "analysis", "studies"}
-    kept = run.model_dump(mode="json", exclude=aside | beside)
+    kept = settings_of(study).model_dump(mode="json", exclude=aside | beside)
     return {**kept, "datasets": names}
 
 
@@ -265,19 +281,19 @@ def say_how_it_ended():
         print(f"\n{text}\n", file=sys.stderr)
 
 
-def has_runs():
-    """Whether anything is trained in this run, so that there is something to analyse."""
-    return bool(run_files(datasets[0]))
-
-
 def all_targets():
     """What a run makes: the files of every cell first, so that none is missed, then summaries."""
-    cells = [*split_files(), *graph_files("graphs", "parquet")]
-    cells += graph_files("encodings", "parquet")
-    cells += [path for dataset in datasets for path in run_files(dataset)]
+    runs = [path for dataset in datasets for path in run_files(dataset)]
+    cells = [*split_files("parquet", "json"), *graph_files("graphs", "parquet")]
+    cells += [*graph_files("encodings", "parquet"), *runs]
     summaries = ["results/tables/datasets.csv"]
     summaries += ["results/tables/graphs.csv"] if settings.graphs else []
-    summaries += analysis_targets() if has_runs() else []
+    if runs:  # else there is nothing to analyse
+        summaries += [
+            *table_files("results/tables"),
+            *figure_files("results/figures"),
+            "results/summary/index.html",
+        ]
     return cells + summaries
 
 
@@ -293,12 +309,26 @@ def finished_studies():
     }
 
 
-def analysis_targets():
-    """Tables, figures and the page that are made from all runs."""
+def study_graphs(study, graphs):
+    """The edges of some graphs of all tables of a study."""
+    run = settings_of(study)
+    return expand(
+        "results/graphs/{dataset}/split{split}/{graph}.parquet",
+        dataset=run.datasets,
+        split=run.splits,
+        graph=graphs,
+    )
+
+
+def study_files(report):
+    """Tables and figures of a study's report."""
+    folder = f"results/studies/{report}"
+    tables, figures = STUDY_TABLES[report], STUDY_FIGURES[report]
     return [
-        *table_files("results/tables"),
-        *figure_files("results/figures"),
-        "results/summary/index.html",
+        *expand(f"{folder}/tables/{{name}}.{{kind}}", name=tables, kind=["csv", "tex"]),
+        *expand(
+            f"{folder}/figures/{{name}}.{{kind}}", name=figures, kind=["svg", "csv"]
+        ),
     ]
 
 

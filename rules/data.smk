@@ -56,7 +56,7 @@ rule prepare_split:
 rule tabulate_datasets:
     input:
         cards=expand("results/data/{dataset}/card.json", dataset=datasets),
-        splits=[path for path in split_files() if path.endswith(".json")],
+        splits=split_files("json"),
     output:
         "results/tables/datasets.csv",
     log:

@@ -17,34 +17,17 @@ use rule train_transformer_seed as train_study with:
         "results/benchmarks/train_study/{dataset}-split{split}-{model}-{encoding}-seed{seed}-{study}.tsv"
     wildcard_constraints:
         dataset=one_of(catalog),
-    resources:
-        gpu=int(settings.training.device != "cpu"),
-        mem_mb=study_memory,
-        runtime=study_runtime,
-        attempt=this_attempt,
-    params:
-        settings=study_run_settings,
-        alphas=study_alphas,
     message:
         "study {wildcards.study}: train {wildcards.model} with {wildcards.encoding} encodings on {wildcards.dataset}, split {wildcards.split}, seed {wildcards.seed}"
 
 
 use rule collect_dataset as collect_study_dataset with:
-    input:
-        lambda wildcards: [
-            str(cell.run) for cell in study_cells(wildcards.study, [wildcards.dataset])
-        ],
     output:
         "results/studies/{study}/scores/{dataset}.parquet",
     log:
         "results/logs/collect_study_dataset/{study}-{dataset}.log",
     benchmark:
         "results/benchmarks/collect_study_dataset/{study}-{dataset}.tsv"
-    params:
-        settings=lambda wildcards: collected_settings(
-            [wildcards.dataset], study_settings(wildcards.study)
-        ),
-        rows=lambda wildcards: [catalog[wildcards.dataset].model_dump(mode="json")],
     message:
         "study {wildcards.study}: collect the runs of {wildcards.dataset}"
 
@@ -53,7 +36,7 @@ use rule collect_scores as collect_study_scores with:
     input:
         lambda wildcards: expand(
             "results/studies/{{study}}/scores/{dataset}.parquet",
-            dataset=study_settings(wildcards.study).datasets,
+            dataset=settings_of(wildcards.study).datasets,
         ),
     output:
         "results/studies/{study}/scores.parquet",
@@ -68,10 +51,9 @@ use rule collect_scores as collect_study_scores with:
 rule collect_ranks:
     input:
         lambda wildcards: [
-            str(cell.run.with_suffix(".ranks.parquet"))
-            for cell in study_cells(
-                wildcards.study, study_settings(wildcards.study).datasets
-            )
+            str(Path(run).with_suffix(".ranks.parquet"))
+            for dataset in settings_of(wildcards.study).datasets
+            for run in run_files(dataset, wildcards.study)
         ],
     output:
         "results/studies/{study}/ranks.parquet",

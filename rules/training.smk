@@ -31,9 +31,7 @@ rule train_transformer:
         runtime=training_runtime,
         attempt=this_attempt,
     params:
-        settings=lambda wildcards: settings_behind(
-            wildcards.dataset, wildcards.model, wildcards.encoding
-        ),
+        settings=settings_behind,
         alphas=trained_alphas,
     message:
         "train {wildcards.model} with {wildcards.encoding} encodings on {wildcards.dataset}, split {wildcards.split}"

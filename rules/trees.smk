@@ -32,8 +32,8 @@ rule tune_trees:
         gpu=int(settings.trees.device == "cuda"),
         attempt=this_attempt,
     params:
-        settings=lambda wildcards: settings_behind(
-            wildcards.dataset, wildcards.learner, TUNED
+        settings=lambda wildcards: run_settings(
+            settings, catalog[wildcards.dataset], wildcards.learner, TUNED
         ),
     message:
         "tune {wildcards.learner} on {wildcards.dataset}, split {wildcards.split}"

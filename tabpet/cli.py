@@ -3,24 +3,24 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from tabpet import __version__
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.data.command import dataset
 from tabpet.encodings.command import encoding
 from tabpet.errors import TabpetError
-from tabpet.files import read_json, write_text
+from tabpet.files import write_text
 from tabpet.forecast import plan
 from tabpet.formats import count
 from tabpet.options import DEFAULT_CONFIG, ROOT, ConfigFiles, read_experiment
 from tabpet.places import find_mirror
-from tabpet.reference import reference
+from tabpet.reference import print_headline, reference
 from tabpet.retry import retry
 from tabpet.settings import FetchSettings
 from tabpet.settings.docs import schema_text, settings_table
@@ -73,13 +73,14 @@ def datasets(
     settings, catalog = read_experiment(config)
     fetch = find_mirror(settings.fetch, config)
     names = select_datasets(catalog, wanted) if wanted else list(catalog)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("dataset", no_wrap=True)
-    table.add_column("task", no_wrap=True)
-    for heading in ("rows", "feat.", "cat."):
-        table.add_column(heading, justify="right")
-    table.add_column("groups")
-    table.add_column("table", no_wrap=True)
+    table = Table(
+        *(Column(name, no_wrap=True) for name in ("dataset", "task")),
+        *(Column(name, justify="right") for name in ("rows", "feat.", "cat.")),
+        "groups",
+        Column("table", no_wrap=True),
+        box=None,
+        pad_edge=False,
+    )
     places = [_whereabouts(catalog[name], fetch) for name in names]
     for name, place in zip(names, places, strict=True):
         row = catalog[name]
@@ -92,7 +93,7 @@ def datasets(
             place,
         )
     console.print(table)
-    here = sum(place != "to download" and place != "file missing" for place in places)
+    here = sum(place not in ("to download", "file missing") for place in places)
     console.print(f"\n{count(len(names), 'dataset')}, {here} available without a download")
 
 
@@ -138,7 +139,9 @@ def summary(
         _print_graphs(graphs, place)
     headline = place / "summary" / "headline.json"
     if headline.is_file():
-        _print_headline(read_json(headline), place)
+        console.print()
+        print_headline(headline)
+        console.print(f"\nThe whole story: {place / 'summary' / 'index.html'}")
     _print_age(results, headline)
 
 
@@ -189,19 +192,11 @@ def _print_datasets(frame: "pd.DataFrame", results: Path) -> None:
     )
 
 
-def _print_headline(headline: dict[str, Any], results: Path) -> None:
-    """The verdict of the run and the reasons for it."""
-    console.print(f"\n[bold]{escape(headline['verdict'])}[/]")
-    for line in headline["lines"]:
-        console.print(f"- {line}", markup=False)
-    console.print(f"\nThe whole story: {results / 'summary' / 'index.html'}")
-
-
 def _print_graphs(graphs: "pd.DataFrame", results: Path) -> None:
     """A line per estimator: how its graphs look on average, and how long they took."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("graph", "graphs", "not ok", "density", "entropy", "Fiedler", "k", "seconds"):
-        table.add_column(name, justify="left" if name == "graph" else "right")
+    names = ("graphs", "not ok", "density", "entropy", "Fiedler", "k", "seconds")
+    numbers = (Column(name, justify="right") for name in names)
+    table = Table("graph", *numbers, box=None, pad_edge=False)
     for method, some in graphs.groupby("method", sort=False):
         table.add_row(
             str(method),
@@ -233,7 +228,7 @@ def _whereabouts(row: CatalogRow, fetch: FetchSettings) -> str:
 
 
 def _frame_table(rows: Iterable[tuple], columns: list[str]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     lines = [
         [f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows
     ]

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tabpet.catalog import CatalogRow
-from tabpet.plan import batch_size, member_alphas
-from tabpet.registry import DEFAULT, GRAPHS, LEARNERS, MODELS, TUNED
-from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS
+from tabpet.plan import RULES, member_alphas
+from tabpet.registry import GRAPHS, LEARNERS, TUNED
+from tabpet.resources import step_size, table_shape
 from tabpet.settings import Settings
 
 
@@ -38,22 +38,21 @@ def cell_seconds(
     settings: Settings, row: CatalogRow, model: str, encoding: str, device: str = "cpu"
 ) -> float:
     """The seconds of one cell, without the start of its process."""
-    features, rows = row.n_features or UNKNOWN_FEATURES, row.n_rows or UNKNOWN_ROWS
+    rows, features = table_shape(row)
     training_rows = settings.prepare.fractions[0] * rows
-    if encoding in (TUNED, DEFAULT):
+    if encoding in RULES:
         trials = settings.trees.trials if encoding == TUNED else 1
         boosted = "rounds" in LEARNERS.find(model).reads
         rounds = min(settings.trees.rounds, _SEARCH_ROUNDS) if boosted else 1
         seconds = trials * rounds * (_ROUND_SECONDS + _VALUE_SECONDS * training_rows * features)
         return min(seconds, settings.trees.max_seconds or seconds)
-    where, training, entry = DEVICES[device], settings.training, MODELS.find(model)
+    where, training = DEVICES[device], settings.training
     epochs = min(training.max_epochs, training.min_epochs + 2 * training.patience)
-    steps = -(-training_rows // (batch_size(row, model) or entry.batch_size(features)))
-    architecture = settings.model_settings.of(model)
-    categorical = features if row.n_categorical is None else row.n_categorical
-    size = entry.size(architecture, features, categorical)
+    batch, size = step_size(settings, row, model)
+    steps = -(-training_rows // batch)
+    width = settings.model_settings.of(model).width
     # Of a forward pass for a row; weights that are used once a row are counted by themselves.
-    products = _PRODUCTS_PER_NUMBER * architecture.width * size.activations + size.parameters
+    products = _PRODUCTS_PER_NUMBER * width * size.activations + size.parameters
     members = len(member_alphas(encoding, settings.alphas))
     operations = 6 * training_rows * members * products
     seconds = _SCORING * epochs * (steps * where.step + operations / where.products)
@@ -65,10 +64,10 @@ def graph_seconds(settings: Settings, row: CatalogRow, graph: str) -> float:
     estimator = GRAPHS.find(graph)
     if estimator.cost == "instant":
         return 2.0
-    features = row.n_features or UNKNOWN_FEATURES
+    rows, features = table_shape(row)
     nodes = features + _LEVELS * (row.n_categorical or 0)
-    rows = min(settings.nodes.max_rows, settings.prepare.fractions[0] * (row.n_rows or 1e4))
-    return min(estimator.seconds(nodes, rows), settings.graph_seconds)
+    seen = min(settings.nodes.max_rows, settings.prepare.fractions[0] * rows)
+    return min(estimator.seconds(nodes, seen), settings.graph_seconds)
 
 
 def small_tables(

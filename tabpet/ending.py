@@ -1,10 +1,8 @@
 """The last words of a run: what failed and why, what was cut short, and what to type next."""
 
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import pandas as pd
 
 from tabpet.analysis.collect import collect_runs
 from tabpet.analysis.coverage import job_outcomes
@@ -13,7 +11,7 @@ from tabpet.catalog import CatalogRow
 from tabpet.data.summary import dataset_warnings
 from tabpet.formats import count
 from tabpet.settings import Settings
-from tabpet.state import failures, graph_statuses
+from tabpet.state import Failure, failures, graph_statuses
 
 _WORDS = {
     "error": ("ended in an error", "ended in an error"),
@@ -41,15 +39,7 @@ def describe_end(
     failed = failures(settings, names, folder)
     counts = Counter(job_outcomes(collect_runs(settings, rows, folder))["outcome"])
     graphs = list(graph_statuses(settings, names, folder))
-    lines = []
-    if failed:
-        lines.append(f"{count(len(failed), 'job')} failed:")
-        for failure in failed[:_SHOWN]:
-            stage, cells = failure.stage, failure.cells
-            waiting = f" ({cells} cells wait for it)" if cells > 1 else ""
-            lines.append(f"  {stage.log.stem}, {stage.rule}{waiting}: {failure.reason}")
-            lines.append(f"    log: {stage.log}")
-        lines += _more(failed)
+    lines = _list(f"{count(len(failed), 'job')} failed:", map(_describe_failure, failed))
     ended = [
         f"{counts[outcome]} {singular if counts[outcome] == 1 else plural}"
         for outcome, (singular, plural) in _WORDS.items()
@@ -57,17 +47,15 @@ def describe_end(
     ]
     if ended:
         lines.append(f"Of {counts.total()} cells, {', '.join(ended)}.")
-    if graphs:
-        lines.append(
-            f"{len(graphs)} graph{' was' if len(graphs) == 1 else 's were'} cut or failed:"
-        )
-        lines += [f"  {path}: {status}, {reason}" for path, status, reason in graphs[:_SHOWN]]
-        lines += _more(graphs)
-    warnings = dataset_warnings(_prepared(folder))
-    if warnings:
-        lines.append("Worth knowing about the tables:")
-        lines += [f"  {name}: {text}" for name, text in list(warnings.items())[:_SHOWN]]
-        lines += _more(warnings)
+    lines += _list(
+        f"{len(graphs)} graph{' was' if len(graphs) == 1 else 's were'} cut or failed:",
+        (f"{path}: {status}, {reason}" for path, status, reason in graphs),
+    )
+    prepared = folder / "results/tables/datasets.csv"
+    warnings = dataset_warnings(read_table(prepared) if prepared.is_file() else None)
+    lines += _list(
+        "Worth knowing about the tables:", (f"{name}: {text}" for name, text in warnings.items())
+    )
     if 0 < counts["missing"] < counts.total():
         given = f" --configfile {' '.join(config)}" if config else ""
         lines.append(f"Tables and page of what there is: snakemake partial --cores all{given}")
@@ -80,11 +68,15 @@ def describe_end(
     return "\n".join(lines)
 
 
-def _prepared(folder: Path) -> pd.DataFrame | None:
-    """The table of prepared datasets, where it was made."""
-    path = folder / "results/tables/datasets.csv"
-    return read_table(path) if path.is_file() else None
+def _describe_failure(failure: Failure) -> str:
+    stage, cells = failure.stage, failure.cells
+    waiting = f" ({cells} cells wait for it)" if cells > 1 else ""
+    return f"{stage.log.stem}, {stage.rule}{waiting}: {failure.reason}\n    log: {stage.log}"
 
 
-def _more(listed: Sized) -> list[str]:
-    return [f"  and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
+def _list(title: str, texts: Iterable[str]) -> list[str]:
+    """A title and some texts below it; nothing without any."""
+    listed = list(texts)
+    more = [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
+    below = [f"  {text}" for text in (*listed[:_SHOWN], *more)]
+    return [title, *below] if listed else []

@@ -9,11 +9,12 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tabpet.errors import TabpetError
+
+if TYPE_CHECKING:  # what only reads JSON stays light
+    import pandas as pd
 
 _OLD_SECONDS = 6 * 3600
 _BACKUPS = Path(".snakemake/backups")  # of outputs that are declared with `update`
@@ -57,7 +58,7 @@ def remove_result(path: Path, folder: Path = Path()) -> None:
         old.unlink(missing_ok=True)
 
 
-def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+def write_parquet(frame: "pd.DataFrame", path: Path) -> None:
     """Write a table as zstd Parquet, whole or not at all."""
     with replacing(path) as temporary:
         frame.to_parquet(temporary, compression="zstd", index=False)

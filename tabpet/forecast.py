@@ -1,6 +1,7 @@
 """`tabpet plan`: what a run consists of and what it takes, before anything has run."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.costs import START_SECONDS, cell_seconds, graph_seconds, small_tables
@@ -17,7 +18,7 @@ from tabpet.formats import count
 from tabpet.options import DEFAULT_CONFIG, ConfigFiles, read_experiment
 from tabpet.plan import RULES, Cell, planned_cells, shares_job
 from tabpet.registry import DEFAULT, TUNED
-from tabpet.resources import UNKNOWN_FEATURES, UNKNOWN_ROWS, training_megabytes
+from tabpet.resources import table_shape, training_megabytes
 from tabpet.settings import Settings
 from tabpet.state import finished_seconds
 
@@ -85,16 +86,15 @@ def measured_speeds(
 ) -> dict[str, float]:
     """By learner, how much longer its finished cells took than estimated; none without any."""
     catalog = {row.name: row for row in rows}
-    taken: dict[str, float] = {}
-    guessed: dict[str, float] = {}
+    taken: dict[str, float] = defaultdict(float)
+    guessed: dict[str, float] = defaultdict(float)
     for cell, seconds, where in finished_seconds(planned_cells(settings, catalog), folder):
         # Trees report where they grow, transformers the name of their GPU.
         if cell.graph is not None and where.startswith("cpu") != (device == "cpu"):
             continue
-        expected = cell_seconds(settings, catalog[cell.dataset], cell.model, cell.encoding, device)
-        key = speed_key(cell)
-        taken[key] = taken.get(key, 0.0) + seconds
-        guessed[key] = guessed.get(key, 0.0) + expected
+        key, row = speed_key(cell), catalog[cell.dataset]
+        taken[key] += seconds
+        guessed[key] += cell_seconds(settings, row, cell.model, cell.encoding, device)
     return {key: taken[key] / guessed[key] for key in taken if guessed[key] > 0}
 
 
@@ -105,14 +105,18 @@ def speed_key(cell: Cell) -> str:
 
 def expected_seconds(
     settings: Settings,
-    row: CatalogRow,
-    cell: Cell,
+    rows: Sequence[CatalogRow],
+    cells: Iterable[Cell],
     device: str,
     measured: dict[str, float],
-) -> float:
-    """The seconds of a cell: estimated, and corrected by what its like has taken."""
-    seconds = cell_seconds(settings, row, cell.model, cell.encoding, device)
-    return seconds * measured.get(speed_key(cell), 1.0)
+) -> list[float]:
+    """The seconds of each cell: estimated, and corrected by what its like has taken."""
+    catalog = {row.name: row for row in rows}
+    return [
+        cell_seconds(settings, catalog[cell.dataset], cell.model, cell.encoding, device)
+        * measured.get(speed_key(cell), 1.0)
+        for cell in cells
+    ]
 
 
 def plan_stages(
@@ -135,8 +139,7 @@ def plan_stages(
         StagePlan("slow graphs", splits * len(slow), splits * len(slow), slow_seconds),
         _quick("encodings of slow graphs", splits * len(slow)),
     ]
-    catalog = {row.name: row for row in rows}
-    cells = list(planned_cells(settings, catalog))
+    cells = list(planned_cells(settings, [row.name for row in rows]))
     kinds = {
         "train": [cell for cell in cells if cell.graph is not None],
         "tune trees": [cell for cell in cells if cell.encoding == TUNED],
@@ -144,10 +147,7 @@ def plan_stages(
     }
     for name, some in kinds.items():
         jobs = _count_jobs(settings, rows, name, some)
-        seconds = sum(
-            expected_seconds(settings, catalog[cell.dataset], cell, device, measured or {})
-            for cell in some
-        )
+        seconds = sum(expected_seconds(settings, rows, some, device, measured or {}))
         stages.append(StagePlan(name, len(some), jobs, seconds + jobs * START_SECONDS))
     collected = len(rows) if cells else 0
     return [*stages, _quick("summaries", collected + _SUMMARIES)]
@@ -160,10 +160,9 @@ def _quick(name: str, cells: int, jobs: int | None = None) -> StagePlan:
 
 
 def _count_jobs(
-    settings: Settings, rows: Sequence[CatalogRow], stage: str, cells: Iterable[Cell]
+    settings: Settings, rows: Sequence[CatalogRow], stage: str, some: Sequence[Cell]
 ) -> int:
     """Jobs of some cells: seeds of small tables share one, and all references of a split."""
-    some = list(cells)
     if stage == "references":
         paired = settings.seeds_of_splits == "paired"
         return len({(cell.dataset, cell.split, cell.seed if paired else 0) for cell in some})
@@ -185,14 +184,13 @@ def disk_bytes(settings: Settings, rows: Sequence[CatalogRow]) -> float:
     """About how much a run leaves in `results`."""
     cells = sum(1 for _ in planned_cells(settings, [row.name for row in rows])) * _CELL_BYTES
     copies = 1 + len(settings.splits)
-    tables = sum(
-        4 * (row.n_rows or UNKNOWN_ROWS) * (row.n_features or UNKNOWN_FEATURES) for row in rows
-    )
+    shapes = [table_shape(row) for row in rows]
+    tables = sum(4 * n * d for n, d in shapes)
     predicted = 0.0
     if settings.training.keep_predictions:
         share = sum(settings.prepare.fractions[1:]) * _PREDICTED_BYTES * (1 + len(settings.alphas))
         each = len(settings.treatments) * len(settings.split_seeds)
-        predicted = each * share * sum(row.n_rows or UNKNOWN_ROWS for row in rows)
+        predicted = each * share * sum(n for n, _ in shapes)
     return cells + copies * tables + predicted
 
 
@@ -218,14 +216,12 @@ def _source(settings: Settings, measured: dict[str, float], device: str) -> str:
 
 
 def _stage_table(stages: Iterable[StagePlan]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("stage")
-    for name in ("cells", "jobs", "time"):
-        table.add_column(name, justify="right")
+    numbers = (Column(name, justify="right") for name in ("cells", "jobs", "time"))
+    table = Table("stage", *numbers, box=None, pad_edge=False)
     for stage in stages:
         if stage.cells:
-            numbers = (f"{stage.cells:,}", f"{stage.jobs:,}", show_hours(stage.seconds / 3600))
-            table.add_row(stage.name, *numbers)
+            time = show_hours(stage.seconds / 3600)
+            table.add_row(stage.name, f"{stage.cells:,}", f"{stage.jobs:,}", time)
     return table
 
 
@@ -233,15 +229,14 @@ def _longest_table(
     settings: Settings, rows: Sequence[CatalogRow], device: str, measured: dict[str, float]
 ) -> Table:
     """What decides when a run ends; a cell is a seed with all its alphas."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("longest cells", ""):
-        table.add_column(name)
-    table.add_column("time", justify="right")
-    catalog = {row.name: row for row in rows}
+    time = Column("time", justify="right")
+    table = Table("longest cells", "", time, box=None, pad_edge=False)
+    cells = list(planned_cells(settings, [row.name for row in rows]))
     longest: dict[tuple[str, str], float] = {}
-    for cell in planned_cells(settings, catalog):
-        row, place = catalog[cell.dataset], (cell.dataset, cell.model)
-        seconds = expected_seconds(settings, row, cell, device, measured)
+    for cell, seconds in zip(
+        cells, expected_seconds(settings, rows, cells, device, measured), strict=True
+    ):
+        place = cell.dataset, cell.model
         longest[place] = max(seconds, longest.get(place, 0.0))
     for (dataset, model), seconds in sorted(longest.items(), key=lambda pair: -pair[1])[:5]:
         table.add_row(dataset, model, show_hours(seconds / 3600))

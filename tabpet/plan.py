@@ -6,7 +6,7 @@ this, and so does whatever looks at a run from outside.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,12 @@ class Stage:
     rule: str
     output: Path
     log: Path
+
+    @classmethod
+    def of(cls, rule: str, output: Path, *names: str) -> "Stage":
+        """A job by the file it makes and the wildcards that its log is named by, if there are."""
+        log = f"{rule}/{'-'.join(names)}" if names else rule
+        return cls(rule, output, Path(f"results/logs/{log}.log"))
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,7 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """The columns of its rows that name the cell."""
-        named = [field.name for field in fields(Cell) if field.name != "study"]
-        return {name: getattr(self, name) for name in named}
+        return {name: value for name, value in vars(self).items() if name != "study"}
 
     @property
     def graph(self) -> str | None:
@@ -89,39 +94,37 @@ class Cell:
         files = {"split": Path(f"results/data/{self._split}.parquet")}
         files["split info"] = files["split"].with_suffix(".json")
         if self.graph is not None:
-            files["encoding"] = Path(f"results/encodings/{self._split_of(self.graph)}.parquet")
+            files["encoding"] = Path(f"results/encodings/{self._split}/{self.graph}.parquet")
             files["encoding info"] = files["encoding"].with_suffix(".json")
         return files
 
     @property
     def graph_info(self) -> Path:
         """The description of the graph behind its encoding."""
-        return Path(f"results/graphs/{self._split_of(str(self.graph))}.json")
+        return Path(f"results/graphs/{self._split}/{self.graph}.json")
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Every job that must be done before its run file is there, in order."""
+        split = self.dataset, f"split{self.split}"
+        raw = Path(f"results/data/{self.dataset}/raw.parquet")
         stages = [
-            Stage(
-                "fetch_dataset",
-                Path(f"results/data/{self.dataset}/raw.parquet"),
-                Path(f"results/logs/fetch_dataset/{self.dataset}.log"),
-            ),
-            self._stage("prepare_split", self.inputs["split info"]),
+            Stage.of("fetch_dataset", raw, self.dataset),
+            Stage.of("prepare_split", self.inputs["split info"], *split),
         ]
-        if self.graph is not None and shares_job(self.graph):
+        if self.graph is None:
+            rule, names = RULES[self.encoding], [self.model]
+        else:
+            rule = "train_transformer" if self.study is None else "train_study"
+            names = [self.model, self.encoding]
             encoded = self.inputs["encoding info"]
-            stages.append(self._stage("estimate_instant_graphs", encoded))
-        elif self.graph is not None:
-            stages.append(self._stage("estimate_graph", self.graph_info, self.graph))
-            encoded = self.inputs["encoding info"]
-            stages.append(self._stage("encode_positions", encoded, self.graph))
-        encoding = [] if self.graph is None else [self.encoding]
-        rule = RULES.get(
-            self.encoding, "train_transformer" if self.study is None else "train_study"
-        )
-        names = (self.model, *encoding, f"seed{self.seed}", *filter(None, [self.study]))
-        return (*stages, self._stage(rule, self.run, *names))
+            if shares_job(self.graph):
+                stages.append(Stage.of("estimate_instant_graphs", encoded, *split))
+            else:
+                stages.append(Stage.of("estimate_graph", self.graph_info, *split, self.graph))
+                stages.append(Stage.of("encode_positions", encoded, *split, self.graph))
+        names += [f"seed{self.seed}", *filter(None, [self.study])]
+        return (*stages, Stage.of(rule, self.run, *split, *names))
 
     @property
     def _folder(self) -> str:
@@ -134,13 +137,6 @@ class Cell:
     @property
     def _place(self) -> str:
         return f"{self._split}/{self.model}/{self.encoding}/seed{self.seed}"
-
-    def _split_of(self, name: str) -> str:
-        return f"{self._split}/{name}"
-
-    def _stage(self, rule: str, output: Path, *names: str) -> Stage:
-        name = "-".join((self.dataset, f"split{self.split}", *names))
-        return Stage(rule, output, Path(f"results/logs/{rule}/{name}.log"))
 
 
 def shares_job(graph: str) -> bool:

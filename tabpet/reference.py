@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from tabpet.catalog import read_catalogs
 from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json, write_json, write_parquet, write_text
+from tabpet.places import ROOT
 from tabpet.plan import Cell
 from tabpet.registry import TUNED
 from tabpet.settings import load_settings, read_settings
@@ -28,7 +29,6 @@ from tabpet.settings import load_settings, read_settings
 if TYPE_CHECKING:
     import pandas as pd
 
-ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "reference"
 BLOCKS = ("main", "graphs", "authors")
 # Where a results folder has what a block is made from.
@@ -79,10 +79,7 @@ def reference(
         console.print(f"{restored:,} finished cells of {folder} are in {results}")
         return
     about = read_about(folder)
-    headline = read_json(folder / "headline.json")
-    console.print(f"[bold]{escape(headline['verdict'])}[/]")
-    for line in headline["lines"]:
-        console.print(f"- {line}", markup=False)
+    print_headline(folder / "headline.json")
     console.print(
         f"\n{about['finished']:,} of {about['planned']:,} cells finished, "
         f"{about['hours']:.1f} hours of computing. The whole story: {folder / 'index.html'}"
@@ -93,6 +90,14 @@ def reference(
     from tabpet.runs import read_runs
 
     print_comparison(compare_runs(read_runs(own), read_runs(folder / "scores.parquet")), own)
+
+
+def print_headline(path: Path) -> None:
+    """The verdict of a run and the reasons for it."""
+    headline = read_json(path)
+    console.print(f"[bold]{escape(headline['verdict'])}[/]")
+    for line in headline["lines"]:
+        console.print(f"- {line}", markup=False)
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -224,11 +229,8 @@ def print_comparison(both: "pd.DataFrame", own: Path) -> None:
     apart = both[~exact].sort_values("change", key=abs, ascending=False)
     if apart.empty:
         return
-    listing = Table(box=None, header_style="bold", pad_edge=False)
-    for name in RUN:
-        listing.add_column(name)
-    for name in ("yours", "reference", "%"):
-        listing.add_column(name, justify="right")
+    numbers = (Column(name, justify="right") for name in ("yours", "reference", "%"))
+    listing = Table(*RUN, *numbers, box=None, pad_edge=False)
     for run in apart.head(_SHOWN).to_dict("records"):
         listing.add_row(
             *(str(run[name]) for name in RUN[:-1]),

@@ -27,7 +27,6 @@ class Kind(Generic[SomeEntry]):
         self.word, self._type = word, entry
         # Modules, or packages where modules of the stage lie beside them, with this attribute.
         self._package, self._attribute = package, attribute
-        self._group = f"tabpet.{word}s"
         self._problems: dict[str, str] = {}
 
     @functools.cached_property
@@ -45,7 +44,7 @@ class Kind(Generic[SomeEntry]):
     def entries(self) -> dict[str, SomeEntry]:
         """Those of tabpet, then those of other packages, in the order of tables and figures."""
         others: dict[str, SomeEntry] = {}
-        for point in entry_points(group=self._group):
+        for point in entry_points(group=f"tabpet.{self.word}s"):
             try:
                 if point.name in others or any(point.name in kind.own for kind in self._beside()):
                     raise ValueError("tabpet or another package has one of this name")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from tabpet.catalog import CatalogRow, select_datasets
 from tabpet.errors import TabpetError
@@ -140,9 +140,8 @@ def _known(given: Collection[str], choices: Collection[str], what: str) -> list[
 
 def _listing(repeats: Sequence[Repeat]) -> Table:
     """A line per result."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("what", "status", "why"):
-        table.add_column(name, overflow="fold")
+    columns = (Column(name, overflow="fold") for name in ("what", "status", "why"))
+    table = Table(*columns, box=None, pad_edge=False)
     for repeat in repeats:
         path = repeat.what if isinstance(repeat.what, Path) else repeat.what.run
         place = path.with_suffix("").relative_to("results")

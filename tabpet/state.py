@@ -8,10 +8,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from tabpet.catalog import CatalogRow
+from tabpet.files import read_json
 from tabpet.plan import (
     Cell,
     Stage,
@@ -129,12 +133,10 @@ def input_stages(settings: Settings, dataset: str) -> Iterator[Stage]:
 
 def _summary_stages(datasets: Iterable[str]) -> Iterator[Stage]:
     """Jobs that make one file of many."""
-    logs = Path("results/logs")
     for dataset in datasets:
-        output = Path(f"results/scores/{dataset}.parquet")
-        yield Stage("collect_dataset", output, logs / f"collect_dataset/{dataset}.log")
+        yield Stage.of("collect_dataset", Path(f"results/scores/{dataset}.parquet"), dataset)
     for rule, name in _SUMMARIES.items():
-        yield Stage(rule, Path("results", name), logs / f"{rule}.log")
+        yield Stage.of(rule, Path("results", name))
 
 
 def newer_runs(results: Path, than: Path | None = None) -> int:
@@ -146,14 +148,9 @@ def newer_runs(results: Path, than: Path | None = None) -> int:
 
 def recorded_alphas(path: Path, settings: Mapping[str, object]) -> set[float]:
     """The alphas that a run file holds, if it was made with these settings."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not path.is_file():
-        return set()
     try:
-        rows = pq.read_table(path, columns=["alpha", "provenance"]).to_pylist()
-    except (OSError, pa.ArrowInvalid):
+        rows = _read_rows(path, "alpha", "provenance")
+    except OSError:
         return set()
     return {
         row["alpha"]
@@ -166,17 +163,12 @@ def finished_seconds(
     cells: Iterable[Cell], folder: Path = Path()
 ) -> Iterator[tuple[Cell, float, str]]:
     """Cells that ended well, with their seconds and the device: a sample where there are many."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     there = [cell for cell in cells if (folder / cell.run).is_file()]
     for cell in there[:: 1 + len(there) // _SAMPLE]:
         try:
-            columns = ["status", "seconds", "device"]
-            rows = pq.read_table(folder / cell.run, columns=columns, use_threads=False)
-        except (OSError, pa.ArrowInvalid):
+            ended = _read_rows(folder / cell.run, "status", "seconds", "device")
+        except OSError:
             continue
-        ended = rows.to_pylist()
         if ended and all(row["status"] == "ok" for row in ended):
             yield cell, max(row["seconds"] or 0.0 for row in ended), str(ended[0]["device"])
 
@@ -188,19 +180,12 @@ def ended_badly(
 
     `outdated` are those of other settings and those without a wanted alpha.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     catalog = {row.name: row for row in rows}
 
     def look(cell: Cell) -> tuple[str, str] | None:
-        columns = ["alpha", "status", "reason", "provenance"]
         try:
-            # Much quicker than `read_table` for many small files.
-            runs = pq.ParquetFile(folder / cell.run).read(columns, use_threads=False).to_pylist()
-        except (OSError, pa.ArrowInvalid) as error:
+            runs = _read_rows(folder / cell.run, "alpha", "status", "reason", "provenance")
+        except OSError as error:
             return "error", f"can't be read: {error}"
         wanted = run_settings(settings, catalog[cell.dataset], cell.model, cell.encoding)
         for text in {run["provenance"] for run in runs}:
@@ -220,18 +205,29 @@ def ended_badly(
                 yield cell, *ended
 
 
+def _read_rows(path: Path, *columns: str) -> list[dict[str, Any]]:
+    """Some columns of a run file, row by row; an OSError where it is missing or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # Much quicker than `read_table` for many small files.
+        table = pq.ParquetFile(path).read(columns, use_threads=False)
+        return table.select(columns).to_pylist()
+    except (pa.ArrowInvalid, KeyError) as error:  # no Parquet, or a column is missing
+        raise OSError(*error.args) from None
+
+
 def graph_statuses(
     settings: Settings, datasets: Iterable[str], folder: Path = Path()
 ) -> Iterator[tuple[Path, str, str]]:
     """Description, status and reason of every graph that exists and is not ok."""
-    for dataset in datasets:
-        for split in settings.splits:
-            for graph in settings.graphs:
-                path = Path(f"results/graphs/{dataset}/split{split}/{graph}.json")
-                if (folder / path).is_file():
-                    about = json.loads((folder / path).read_text(encoding="utf-8"))
-                    if about["status"] != "ok":
-                        yield path, about["status"], about["reason"]
+    for dataset, split, graph in product(datasets, settings.splits, settings.graphs):
+        path = Path(f"results/graphs/{dataset}/split{split}/{graph}.json")
+        if (folder / path).is_file():
+            about = read_json(folder / path)
+            if about["status"] != "ok":
+                yield path, about["status"], about["reason"]
 
 
 def state_key(settings: Settings, datasets: Iterable[str], folder: Path = Path()) -> str:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from tabpet.catalog import CatalogRow
@@ -33,8 +33,9 @@ _SHOWN = 15
 class Overview:
     """Counts by dataset and column, and what is worth a line of its own."""
 
-    total: dict[str, Counter[str]] = field(default_factory=dict)  # dataset -> column -> results
-    done: dict[str, Counter[str]] = field(default_factory=dict)
+    # dataset -> column -> results
+    total: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    done: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     # (dataset, column) -> how many run or failed
     now: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     running: list[Stage] = field(default_factory=list)
@@ -72,7 +73,7 @@ def status(
 def read_status(settings: Settings, rows: Sequence[CatalogRow], folder: Path = Path()) -> Overview:
     """Look at every file and log of a run once."""
     names = [row.name for row in rows]
-    overview = Overview({name: Counter() for name in names}, {name: Counter() for name in names})
+    overview = Overview()
     for name in names:
         for stage in dict.fromkeys(input_stages(settings, name)):
             column = "data" if "data" in stage.output.parts else "graphs"
@@ -119,16 +120,15 @@ def show_status(
 ) -> tuple[Table, Group]:
     """The state of a run: a table of counts, and what there is to say about them."""
     overview = read_status(settings, rows, folder)
-    blocks: list[RenderableType] = []
     done = sum(counter.total() for counter in overview.done.values())
     total = sum(counter.total() for counter in overview.total.values())
     waiting = total - done - len(overview.running) - len(overview.silent) - len(overview.failed)
-    blocks.append(
+    blocks: list[RenderableType] = [
         Text(
             f"{done:,} of {total:,} results are there, {len(overview.running):,} running, "
             f"{len(overview.failed):,} failed, {waiting:,} to do."
         )
-    )
+    ]
     if left := _time_left(settings, rows, overview, folder):
         blocks.append(Text(left))
     if overview.silent:
@@ -152,15 +152,11 @@ def _time_left(
     """How long unfinished cells take, by what finished ones took."""
     if not overview.unfinished:
         return ""
-    catalog = {row.name: row for row in rows}
     speeds = {device: measured_speeds(settings, rows, device, folder) for device in ("cpu", "gpu")}
     # Where transformers were trained so far is where the rest will be.
     device = max(speeds, key=lambda name: len(speeds[name]))
     measured = speeds[device]
-    seconds = sum(
-        expected_seconds(settings, catalog[cell.dataset], cell, device, measured)
-        for cell in overview.unfinished
-    )
+    seconds = sum(expected_seconds(settings, rows, overview.unfinished, device, measured))
     slots = max(1, len(overview.running))
     known = "by what finished cells took" if measured else "by estimate"
     return (
@@ -174,10 +170,8 @@ def _counts_table(overview: Overview) -> Table:
     shown = [
         column for column in COLUMNS if any(counts[column] for counts in overview.total.values())
     ]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("dataset")
-    for column in shown:
-        table.add_column(column, justify="right")
+    numbers = (Column(column, justify="right") for column in shown)
+    table = Table("dataset", *numbers, box=None, pad_edge=False)
 
     def cell(column: str, *datasets: str) -> str:
         done, total = (
@@ -220,7 +214,4 @@ def _bad_table(overview: Overview) -> Table:
 
 
 def _list_table(*names: str) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    return table
+    return Table(*(Column(name, overflow="fold") for name in names), box=None, pad_edge=False)

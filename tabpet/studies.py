@@ -6,6 +6,7 @@ own. Its tables, graphs and encodings lie with all others.
 
 import re
 from collections.abc import Mapping
+from itertools import product
 
 from tabpet.catalog import CatalogRow, Option, select_datasets
 from tabpet.errors import TabpetError
@@ -18,21 +19,15 @@ _STRUCTURE = re.compile(r"-(k|density)(?P<value>[\d.]+)-")  # in the name of a g
 
 def generated_tables(settings: Settings) -> dict[str, CatalogRow]:
     """The catalog rows of the tables that studies generate, by name."""
-    groups, dags = settings.studies.groups, settings.studies.dags
-    rows = [_groups_row(groups, k, seed) for k in groups.groups for seed in groups.tables]
-    rows += [_dag_row(dags, density, seed) for density in dags.densities for seed in dags.tables]
+    rows = [*_rows_of(settings.studies.groups), *_rows_of(settings.studies.dags)]
     return {row.name: row for row in rows}
 
 
 def study_run(settings: Settings, study: str, catalog: Mapping[str, CatalogRow]) -> Settings:
     """The settings of a study as those of a run; what it does not say is as in the run itself."""
     own = getattr(settings.studies, study)
-    if isinstance(own, GroupsStudySettings):
-        datasets = [_groups_row(own, k, seed).name for k in own.groups for seed in own.tables]
-    elif isinstance(own, DagsStudySettings):
-        datasets = [
-            _dag_row(own, share, seed).name for share in own.densities for seed in own.tables
-        ]
+    if isinstance(own, GroupsStudySettings | DagsStudySettings):
+        datasets = [row.name for row in _rows_of(own)]
     else:
         datasets = select_datasets(catalog, own.datasets)
     changes = {
@@ -64,6 +59,13 @@ def structure_of(dataset: str) -> float:
     if match is None:
         raise TabpetError(f"{dataset} is not a table that a study generates.")
     return float(match["value"])
+
+
+def _rows_of(study: GroupsStudySettings | DagsStudySettings) -> list[CatalogRow]:
+    """The tables that a study generates: of every kind, one per seed."""
+    if isinstance(study, GroupsStudySettings):
+        return [_groups_row(study, k, seed) for k, seed in product(study.groups, study.tables)]
+    return [_dag_row(study, *kind) for kind in product(study.densities, study.tables)]
 
 
 def _groups_row(study: GroupsStudySettings, k: int, seed: int) -> CatalogRow:

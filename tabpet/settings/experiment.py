@@ -5,7 +5,6 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from tabpet.errors import TabpetError
 from tabpet.names import EncodingName
 from tabpet.registry import CONTROLS
 from tabpet.section import NonNegative, Section, Seed
@@ -147,12 +146,9 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _controls_have_graphs(self) -> "Settings":
+        known = {str(EncodingName(graph, kind)) for graph in self.graphs for kind in CONTROLS}
         for name in self.controls:
-            try:
-                encoding = EncodingName.parse(name)
-            except TabpetError:
-                encoding = EncodingName(name)
-            if encoding.control is None or encoding.graph not in self.graphs:
+            if name not in known:
                 raise ValueError(
                     f"controls lists {name!r}: write a graph of this run and a kind, for example "
                     f"{self.graphs[0] if self.graphs else 'spearman'}-random; kinds are "
