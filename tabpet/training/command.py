@@ -85,12 +85,10 @@ def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[
     from tabpet.training.progress import live_bar
 
     keep_freed_memory()
-    folder = results / "runs" / cell.dataset / f"split{cell.split}" / cell.model / cell.encoding
-    checkpoint = Checkpoint()
-    if cell.training.checkpoint:
-        # A name of its own: a job of the workflow may have, or need, one of the same cell.
-        path = folder / f"seed{cell.seed}.hand.pt"
-        checkpoint = Checkpoint(path, cell.training.checkpoint_seconds)
+    # A name of its own: a job of the workflow may have, or need, one of the same cell.
+    path = results / cell.run.relative_to("results").with_suffix(".hand.pt")
+    saved = path if cell.training.checkpoint else None
+    checkpoint = Checkpoint(saved, cell.training.checkpoint_seconds)
     table, info, *encoding = files
     with live_bar(cell.training.max_epochs, console) as progress:
         result = run_cell(
