@@ -91,10 +91,8 @@ def fit_members(job: Job, alphas: Sequence[float]) -> Fitted:
     largest = len(alphas)
     while waiting:
         group = waiting.pop(0)
-        fitted = None
-        if len(group) <= largest:
-            fitted = _fit_group(job, group, later=sum(map(len, waiting)))
-        if fitted is not None:
+        later = sum(map(len, waiting))
+        if len(group) <= largest and (fitted := _fit_group(job, group, later)):
             groups.append(fitted)
             continue
         middle = (len(group) + 1) // 2
@@ -130,7 +128,6 @@ class Trainer:
 
     def __init__(self, job: Job, alphas: Sequence[float]) -> None:
         self.job, self.checkpoint = job, job.checkpoint.of_group(alphas)
-        self.members = [Member(alpha) for alpha in alphas]
         self.active = np.arange(len(alphas))  # members that still train, by position
         self.stopping = EarlyStopping.of(job.table.task, len(alphas), job.settings)
         self.best_scores = np.full(len(alphas), np.nan)
@@ -138,6 +135,8 @@ class Trainer:
         self.losses: Tensor  # of those steps, summed over rows
         self.history: list[tuple[float, ...]] = []  # epoch, member, train loss, val loss, score
         self.model = job.build(alphas).to(job.device)
+        size = self.model.n_parameters()
+        self.members = [Member(alpha, n_parameters=size) for alpha in alphas]
         self.best = {
             name: weight.detach().clone() for name, weight in self.model.named_parameters()
         }
@@ -148,8 +147,6 @@ class Trainer:
             weight_decay=job.settings.weight_decay,
             fused=True,  # one pass over the numbers, without copies of them
         )
-        for member in self.members:
-            member.n_parameters = self.model.n_parameters()
 
     def run(self, later: int = 0) -> Fitted:
         """Train until every member has stopped; `later` members of the job still wait for it."""
