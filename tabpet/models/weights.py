@@ -13,15 +13,11 @@ class Members:
 
     def uniform(self, *shape: int, bound: float) -> nn.Parameter:
         """Uniform between -bound and bound."""
-        weight = torch.empty(self.count, *shape)
-        weight[0].uniform_(-bound, bound, generator=self.generator)
-        return self.same(weight)
+        return self._same(torch.empty(shape).uniform_(-bound, bound, generator=self.generator))
 
     def normal(self, *shape: int, std: float) -> nn.Parameter:
         """Normal with mean 0."""
-        weight = torch.empty(self.count, *shape)
-        weight[0].normal_(0.0, std, generator=self.generator)
-        return self.same(weight)
+        return self._same(torch.empty(shape).normal_(0.0, std, generator=self.generator))
 
     def constant(self, *shape: int, value: float) -> nn.Parameter:
         """The same number everywhere."""
@@ -31,8 +27,5 @@ class Members:
         """One of 0 ... n - 1."""
         return int(torch.randint(n, (1,), generator=self.generator))
 
-    @staticmethod
-    def same(weight: Tensor) -> nn.Parameter:
-        """A parameter in which all members have what the first one has."""
-        weight[1:] = weight[0]
-        return nn.Parameter(weight)
+    def _same(self, drawn: Tensor) -> nn.Parameter:
+        return nn.Parameter(drawn.repeat(self.count, *[1] * drawn.ndim))

@@ -76,11 +76,7 @@ def run_cell(
     journal = journal or Journal()
     alphas = member_alphas(cell.encoding, cell.alphas)
     row = Run(
-        dataset=cell.dataset,
-        split=cell.split,
-        model=cell.model,
-        encoding=cell.encoding,
-        seed=cell.seed,
+        **cell.identity,
         task=split.info.task,
         status="error",
         reason="not trained",

@@ -1,6 +1,6 @@
 """`tabpet train`: one cell by hand, with a live view of its training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tabpet.catalog import CatalogRow, select_dataset
+from tabpet.catalog import select_dataset
 from tabpet.names import EncodingName
 from tabpet.options import (
     DEFAULT_CONFIG,
@@ -20,7 +20,6 @@ from tabpet.options import (
 )
 from tabpet.plan import batch_size
 from tabpet.registry import GRAPHS, MODELS
-from tabpet.settings import Settings
 
 if TYPE_CHECKING:  # torch is loaded by the functions that need it: other commands stay quick
     from tabpet.runs import Run
@@ -39,41 +38,28 @@ def train(
     results: Annotated[Path, typer.Option(help="Results folder.")] = Path("results"),
 ) -> None:
     """Train one cell by hand and watch it; nothing is written but its checkpoint, if it has one."""
-    cell = _find_cell(*read_experiment(config), dataset, model, encoding, seed, split)
-    files = require_files(list(cell.inputs.values()), results, config)
-    runs = _train(cell, files, results)
-    console.print(_runs_table(runs))
-    console.print(f"\n{runs[0].seconds:.1f} s on {runs[0].device}, d_pe {runs[0].d_pe}")
-    if not any(run.test_score is not None for run in runs):
-        raise typer.Exit(1)
-
-
-def _find_cell(
-    settings: Settings,
-    catalog: Mapping[str, CatalogRow],
-    dataset: str,
-    model: str,
-    encoding: str,
-    seed: int,
-    split: int | None,
-) -> "TrainingCell":
-    """The cell that the arguments name, with its settings; wrong names are errors."""
     from tabpet.training.cell import TrainingCell
 
-    MODELS.find(model)
+    settings, catalog = read_experiment(config)
+    MODELS.find(model)  # wrong names are errors
     GRAPHS.find(EncodingName.parse(encoding).graph)
-    row = select_dataset(catalog, dataset)
-    return TrainingCell(
+    cell = TrainingCell(
         dataset=dataset,
         split=settings.splits[0] if split is None else split,
         model=model,
         encoding=encoding,
         seed=seed,
         alphas=tuple(settings.alphas),
-        batch_size=batch_size(row, model),
+        batch_size=batch_size(select_dataset(catalog, dataset), model),
         model_settings=settings.model_settings.of(model),
         training=settings.training,
     )
+    files = require_files(list(cell.inputs.values()), results, config)
+    runs = _train(cell, files, results)
+    console.print(_runs_table(runs))
+    console.print(f"\n{runs[0].seconds:.1f} s on {runs[0].device}, d_pe {runs[0].d_pe}")
+    if not any(run.test_score is not None for run in runs):
+        raise typer.Exit(1)
 
 
 def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[Run]":
@@ -85,12 +71,10 @@ def _train(cell: "TrainingCell", files: Sequence[Path], results: Path) -> "list[
     from tabpet.training.progress import live_bar
 
     keep_freed_memory()
-    folder = results / "runs" / cell.dataset / f"split{cell.split}" / cell.model / cell.encoding
-    checkpoint = Checkpoint()
-    if cell.training.checkpoint:
-        # A name of its own: a job of the workflow may have, or need, one of the same cell.
-        path = folder / f"seed{cell.seed}.hand.pt"
-        checkpoint = Checkpoint(path, cell.training.checkpoint_seconds)
+    # A name of its own: a job of the workflow may have, or need, one of the same cell.
+    path = results / cell.run.relative_to("results").with_suffix(".hand.pt")
+    saved = path if cell.training.checkpoint else None
+    checkpoint = Checkpoint(saved, cell.training.checkpoint_seconds)
     table, info, *encoding = files
     with live_bar(cell.training.max_epochs, console) as progress:
         result = run_cell(

@@ -66,18 +66,17 @@ class CellResult:
     def joined_with(self, other: "CellResult") -> "CellResult":
         """Both as one, ordered by alpha."""
         runs = sorted([*self.runs, *other.runs], key=lambda run: run.alpha or 0.0)
-        curves = _joined(self.curves, other.curves, ["epoch", "alpha"])
-        predictions = _joined(self.predictions, other.predictions, ["alpha"])
-        ranks = self.ranks if other.ranks is None else other.ranks
-        if self.ranks is not None and other.ranks is not None:
-            ranks = _joined(self.ranks, other.ranks, ["alpha"])
+        curves = _joined([self.curves, other.curves], ["epoch", "alpha"])
+        predictions = _joined([self.predictions, other.predictions], ["alpha"])
+        measured = [table for table in (self.ranks, other.ranks) if table is not None]
+        ranks = _joined(measured, ["alpha"]) if measured else None
         return CellResult(runs, curves, predictions, ranks)
 
 
-def _joined(first: pd.DataFrame, second: pd.DataFrame, order: list[str]) -> pd.DataFrame:
-    filled = [table for table in (first, second) if len(table)]
+def _joined(tables: list[pd.DataFrame], order: list[str]) -> pd.DataFrame:
+    filled = [table for table in tables if len(table)]
     if len(filled) < 2:
-        return filled[0] if filled else first
+        return (filled or tables)[0]
     return pd.concat(filled).sort_values(order, kind="stable", ignore_index=True)
 
 

@@ -33,7 +33,11 @@ class TrainingJob:
         """Train a cell and write its files; what an earlier job left is gone on from."""
         torch.set_num_threads(self.threads)
         keep_freed_memory()
-        checkpoint = self._checkpoint(place)
+        # Saved now and then if the settings say so, and in any case when the job must end.
+        seconds = self.aside.checkpoint_seconds
+        checkpoint = Checkpoint(
+            checkpoint_path(place.journal), float("inf") if seconds is None else seconds
+        )
         result = run_cell(
             self._cell(place),
             self._split(place),
@@ -50,11 +54,15 @@ class TrainingJob:
 
     def lose(self, place: Cell, status: Status, reason: str) -> None:
         """Write the rows of a cell that can't do so itself any more."""
-        cell, journal = self._cell(place), Journal(place.journal)
-        task = self._split(place).info.task
-        write_cell(
-            lost_cell(cell, task, journal, self._provenance(place), status, reason), place.run
+        result = lost_cell(
+            self._cell(place),
+            self._split(place).info.task,
+            Journal(place.journal),
+            self._provenance(place),
+            status,
+            reason,
         )
+        write_cell(result, place.run)
 
     def _cell(self, place: Cell) -> TrainingCell:
         model = MODELS.find(place.model).settings
@@ -80,9 +88,3 @@ class TrainingJob:
 
     def _provenance(self, place: Cell) -> dict[str, Any]:
         return make_provenance(self.settings, place.inputs)
-
-    def _checkpoint(self, place: Cell) -> Checkpoint:
-        """Saved now and then if the settings say so, and in any case when the job must end."""
-        path = checkpoint_path(place.journal)
-        seconds = self.aside.checkpoint_seconds
-        return Checkpoint(path, float("inf") if seconds is None else seconds)

@@ -120,15 +120,6 @@ def _build_part(
 
 def feature_tensors(frame: pd.DataFrame, layout: Layout) -> tuple[Tensor, Tensor]:
     """Coded features in the order of tokens: numbers as float32, codes as int64."""
-    return (
-        _columns(frame, layout.numeric, np.float32),
-        _columns(frame, layout.categorical, np.int64),
-    )
-
-
-def _columns(frame: pd.DataFrame, names: tuple[str, ...], dtype: type) -> Tensor:
-    """The named columns as a tensor (n, len(names)), also when there are none."""
-    values: np.ndarray = np.zeros((len(frame), len(names)), dtype=dtype)
-    for position, name in enumerate(names):
-        values[:, position] = frame[name].to_numpy()
-    return torch.from_numpy(values)
+    numeric = np.array(frame[[*layout.numeric]], dtype=np.float32, order="C")
+    categorical = np.array(frame[[*layout.categorical]], dtype=np.int64, order="C")
+    return torch.from_numpy(numeric), torch.from_numpy(categorical)

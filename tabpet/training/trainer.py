@@ -91,10 +91,8 @@ def fit_members(job: Job, alphas: Sequence[float]) -> Fitted:
     largest = len(alphas)
     while waiting:
         group = waiting.pop(0)
-        fitted = None
-        if len(group) <= largest:
-            fitted = _fit_group(job, group, later=sum(map(len, waiting)))
-        if fitted is not None:
+        later = sum(map(len, waiting))
+        if len(group) <= largest and (fitted := _fit_group(job, group, later)):
             groups.append(fitted)
             continue
         middle = (len(group) + 1) // 2
@@ -130,21 +128,25 @@ class Trainer:
 
     def __init__(self, job: Job, alphas: Sequence[float]) -> None:
         self.job, self.checkpoint = job, job.checkpoint.of_group(alphas)
-        self.context = job.context
-        self.members = [Member(alpha) for alpha in alphas]
         self.active = np.arange(len(alphas))  # members that still train, by position
         self.stopping = EarlyStopping.of(job.table.task, len(alphas), job.settings)
         self.best_scores = np.full(len(alphas), np.nan)
         self.epoch = self.step = 0  # finished epochs, and steps of the one that is being trained
-        self.losses = self._no_losses()  # of those steps, summed over rows
+        self.losses: Tensor  # of those steps, summed over rows
         self.history: list[tuple[float, ...]] = []  # epoch, member, train loss, val loss, score
         self.model = job.build(alphas).to(job.device)
+        size = self.model.n_parameters()
+        self.members = [Member(alpha, n_parameters=size) for alpha in alphas]
         self.best = {
             name: weight.detach().clone() for name, weight in self.model.named_parameters()
         }
-        self.optimizer = self._new_optimizer()
-        for member in self.members:
-            member.n_parameters = self.model.n_parameters()
+        # `keep` leaves parameters the same objects, so this one serves to the end.
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(),
+            lr=job.settings.learning_rate,
+            weight_decay=job.settings.weight_decay,
+            fused=True,  # one pass over the numbers, without copies of them
+        )
 
     def run(self, later: int = 0) -> Fitted:
         """Train until every member has stopped; `later` members of the job still wait for it."""
@@ -165,25 +167,13 @@ class Trainer:
             self.members[member].epochs = self.epoch
         return self._finish()
 
-    def _new_optimizer(self) -> torch.optim.AdamW:
-        settings = self.job.settings
-        return torch.optim.AdamW(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            fused=True,  # one pass over the numbers, without copies of them
-        )
-
-    def _no_losses(self) -> Tensor:
-        return torch.zeros(len(self.active), dtype=torch.float64, device=self.job.device)
-
     def _train_epoch(self) -> Tensor | None:
         """The mean training loss of every active member, or None when the time is over."""
         job, part = self.job, self.job.table.parts["train"]
         self.model.train()
         if self.step == 0:
             torch.manual_seed(derive_seed(job.seed, "dropout", self.epoch))
-            self.losses = self._no_losses()
+            self.losses = torch.zeros(len(self.active), dtype=torch.float64, device=job.device)
         shuffle = torch.Generator().manual_seed(derive_seed(job.seed, "order", self.epoch))
         order = torch.randperm(len(part), generator=shuffle).to(job.device)
         parameters = list(self.model.parameters())
@@ -254,14 +244,9 @@ class Trainer:
             self.members[member].epochs = self.epoch
         staying = torch.from_numpy(np.flatnonzero(~leaving)).to(self.job.device)
         self.active = self.active[~leaving]
-        states = [self.optimizer.state[weight] for weight in self.model.parameters()]
-        self.optimizer.zero_grad(set_to_none=True)
         self.model.keep(staying)
-        self.optimizer = self._new_optimizer()
-        for parameter, state in zip(self.model.parameters(), states, strict=True):
-            self.optimizer.state[parameter] = {
-                name: value[staying] if value.ndim else value for name, value in state.items()
-            }
+        for state in self.optimizer.state.values():
+            state.update({name: value[staying] for name, value in state.items() if value.ndim})
 
     def _end_by_time(self) -> None:
         """Label the members that a time limit stopped."""
@@ -273,12 +258,14 @@ class Trainer:
 
     def _evaluate(self, model: MemberModel, part: Part) -> Tensor:
         """Outputs for all rows of a part in their order, (members, rows, n_outputs)."""
-        return score_rows(model, part.numeric, part.categorical, self.context, self.job.batch_size)
+        job = self.job
+        return score_rows(model, part.numeric, part.categorical, job.context, job.batch_size)
 
     def _finish(self) -> Fitted:
         """Predictions of the kept states; a member without one has failed."""
         self.optimizer.state.clear()
-        model = self.job.build([member.alpha for member in self.members]).to(self.job.device)
+        alphas = [member.alpha for member in self.members]
+        model = self.job.build(alphas).to(self.job.device)
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(self.best[name])
@@ -301,7 +288,6 @@ class Trainer:
             member.singular_values = {part: values[place] for part, values in spectra.items()}
             if self.job.keep_states:
                 member.state = {name: weight[place] for name, weight in self.best.items()}
-        alphas = [member.alpha for member in self.members]
         return Fitted(self.members, _curves(self.history, alphas))
 
     def _snapshot(self, seconds: float, later: int) -> Snapshot:
@@ -357,7 +343,6 @@ class Trainer:
             for name, parameter in self.model.named_parameters():
                 parameter.copy_(state["model"][name])
         self.best = state["best"]
-        self.optimizer = self._new_optimizer()
         for parameter, saved in zip(self.model.parameters(), state["optimizer"], strict=True):
             self.optimizer.state[parameter] = saved
         logger.info(
@@ -377,7 +362,7 @@ def clip_by_member(parameters: Iterable[Tensor], max_norm: float) -> None:
         grad.mul_(scale.view(-1, *[1] * (grad.ndim - 1)))
 
 
-def _curves(history: Sequence[tuple[float, ...]], alphas: Sequence[float] = ()) -> pd.DataFrame:
+def _curves(history: Sequence[tuple[float, ...]], alphas: Sequence[float]) -> pd.DataFrame:
     """Learning curves, a row per epoch and member."""
     columns = ["epoch", "member", "train_loss", "val_loss", "val_score"]
     frame = pd.DataFrame(history, columns=columns).astype("float64")

@@ -9,7 +9,6 @@ from tabpet.cells import Attempt
 from tabpet.data.prepare import Split
 from tabpet.files import write_parquet
 from tabpet.plan import Cell
-from tabpet.registry import LEARNERS
 from tabpet.runs import Run, Status, make_provenance, write_runs
 from tabpet.settings import TreeSettings
 from tabpet.trees.references import fit_reference
@@ -65,10 +64,9 @@ class TreeJob:
 
     def lose(self, cell: Cell, status: Status, reason: str) -> None:
         """Write the row of a cell that can't do so itself any more."""
-        learner = LEARNERS.find(cell.model)
         settings = TreeSettings.model_validate(self.settings[cell.model])
         make_run = start_run(
-            _split(cell), learner, cell.encoding, cell.seed, settings, self._provenance(cell)
+            _split(cell), cell.model, cell.encoding, cell.seed, settings, self._provenance(cell)
         )
         _write(make_run(status=status, reason=reason), cell)
 

@@ -32,7 +32,10 @@ def open_journal(path: Path, key: str, direction: Direction) -> Iterator[optuna.
     path.parent.mkdir(parents=True, exist_ok=True)
     with _only_writer(path):
         _change_journal(path, key)
-        _keep_finished(path, key, direction)
+        # A killed job leaves a trial that never ends, or half a line. Without them, trial numbers
+        # go on as if nothing had happened.
+        finished = [trial for trial in _read_trials(path, key) if trial.state.is_finished()]
+        _rewrite(path, key, direction, finished)
         yield optuna.load_study(study_name=key, storage=_storage(path))
 
 
@@ -76,16 +79,6 @@ def _read_key(path: Path) -> str:
         return str(json.loads(first)["study_name"])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(path, error) from error
-
-
-def _keep_finished(path: Path, key: str, direction: Direction) -> None:
-    """Write the journal anew with its finished trials alone.
-
-    A killed job leaves a trial that never ends, or half a line. Without them, trial numbers go on
-    as if nothing had happened.
-    """
-    finished = [trial for trial in _read_trials(path, key) if trial.state.is_finished()]
-    _rewrite(path, key, direction, finished)
 
 
 def _rewrite(

@@ -2,17 +2,16 @@
 
 import logging
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from tabpet.data.prepare import Split
 from tabpet.errors import TabpetError
 from tabpet.interrupt import Interrupt, Interrupted
-from tabpet.registry import DEFAULT, LEARNERS
+from tabpet.registry import DEFAULT
 from tabpet.runs import Run, is_transient
 from tabpet.settings import TreeSettings
 from tabpet.trees.fitting import build_fitter
-from tabpet.trees.runs import failure_reason, failure_status, start_run
+from tabpet.trees.runs import describe_failure, describe_fit, start_run
 from tabpet.trees.table import Table
 
 logger = logging.getLogger(__name__)
@@ -35,9 +34,15 @@ def fit_reference(
     While there are retries left, what another try may mend is raised. A job that is asked to end
     does so within its round: it raises `Interrupted`, or the row has what there is by then.
     """
-    watch = _Watch(interrupt or Interrupt())
-    learner = LEARNERS.find(name)
-    make_run = start_run(split, learner, DEFAULT, seed, settings, provenance)
+    interrupt = interrupt or Interrupt()
+    stopped = False
+
+    def watch(rounds: int, error: float) -> bool:
+        nonlocal stopped
+        stopped = interrupt.requested
+        return stopped
+
+    make_run = start_run(split, name, DEFAULT, seed, settings, provenance)
     started = time.monotonic()
     try:
         fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)
@@ -48,29 +53,8 @@ def fit_reference(
         if retries_left and is_transient(error):
             raise
         logger.exception("%s failed", name)
-        seconds = time.monotonic() - started
-        return make_run(status=failure_status(error), reason=failure_reason(error), seconds=seconds)
-    if watch.stopped and watch.interrupt.must_stop:
+        return make_run(**describe_failure(error), seconds=time.monotonic() - started)
+    if stopped and interrupt.must_stop:
         raise Interrupted
-    cut = f"{watch.interrupt.reason}, at round {fit.trained}" if watch.stopped else None
-    return make_run(
-        status="timeout" if cut else "ok",
-        reason=cut,
-        val_score=fit.val_score,
-        test_score=fit.test_score,
-        best_epoch=fit.rounds,
-        epochs=fit.trained,
-        seconds=time.monotonic() - started,
-    )
-
-
-@dataclass
-class _Watch:
-    """Stops a fit when the job is asked to end."""
-
-    interrupt: Interrupt
-    stopped: bool = False
-
-    def __call__(self, rounds: int, error: float) -> bool:
-        self.stopped = self.interrupt.requested
-        return self.stopped
+    cut = f"{interrupt.reason}, at round {fit.trained}" if stopped else None
+    return make_run(**describe_fit(fit, cut), seconds=time.monotonic() - started)

@@ -54,7 +54,7 @@ class Table:
     @property
     def categorical(self) -> list[int]:
         """The columns of categorical features."""
-        return [int(column) for column in np.flatnonzero(self.levels)]
+        return np.flatnonzero(self.levels).tolist()
 
     def training_rows(self, balanced: bool) -> Sample:
         """All training rows, each class with the same total weight if `balanced`."""

@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tabpet.runs import METRICS, Run, is_transient, used_versions
 from tabpet.settings import TreeSettings
 from tabpet.trees.fitting import Fit, Fitter, build_fitter
 from tabpet.trees.journal import Direction, open_journal
-from tabpet.trees.runs import failure_reason, failure_status, start_run
+from tabpet.trees.runs import describe_failure, describe_fit, start_run
 from tabpet.trees.space import suggest
 from tabpet.trees.table import Table
 
@@ -52,37 +52,53 @@ class Objective:
     """What a search optimises, and what decides between trials that are equal in it."""
 
     label: str  # in the log
-    column: str
-    direction: Direction
-    order: tuple[tuple[str, int], ...]  # columns by which trials are sorted; -1: larger is better
+    order: tuple[tuple[str, int], ...]  # of a fit, the most important first; -1: larger is better
 
     @classmethod
     def of(cls, task: str, objective: str) -> "Objective":
         """The objective `score` or `loss`; of numbers, both are the score."""
         score, loss = ("val_score", -1), ("val_loss", 1)
         if task == "regression":
-            return cls(METRICS[task], "val_score", "minimize", (("val_score", 1),))
+            return cls(METRICS[task], (("val_score", 1),))
         if objective == "score":
-            return cls(METRICS[task], "val_score", "maximize", (score, loss))
-        return cls("loss", "val_loss", "minimize", (loss, score))
+            return cls(METRICS[task], (score, loss))
+        return cls("loss", (loss, score))
 
-    def find_best(self, trials: pd.DataFrame) -> "pd.Series[Any]":
-        """The best trial; of those equal in all columns that with the fewest rounds, the first."""
-        ranks = [self._rank(trial) for _, trial in trials.iterrows()]
-        return trials.iloc[ranks.index(min(ranks))]
+    @property
+    def sign(self) -> int:
+        """-1 where larger is better."""
+        return self.order[0][1]
 
-    def _rank(self, trial: "pd.Series[Any]") -> tuple[float, ...]:
-        values = [sign * float(f"{trial[name]:.{_TIE_DIGITS}g}") for name, sign in self.order]
-        return (*values, _known_rounds(trial["rounds"]) or 0)
+    @property
+    def direction(self) -> Direction:
+        """What the study is told."""
+        return "maximize" if self.sign == -1 else "minimize"
+
+    def value(self, fit: Fit) -> float:
+        """What is optimised."""
+        return getattr(fit, self.order[0][0])
+
+    def rank(self, fit: Fit) -> tuple[float, ...]:
+        """The smallest is the best; of those equal in all else that with the fewest rounds."""
+        values = [
+            sign * float(f"{getattr(fit, name):.{_TIE_DIGITS}g}") for name, sign in self.order
+        ]
+        return (*values, fit.rounds or 0)
 
 
 @dataclass(frozen=True)
-class Cut:
-    """The trial that the time ended, as it stood then."""
+class Trial:
+    """A trial with a model: a finished one, or one that the time ended as it stood then."""
 
     fit: Fit
     parameters: dict[str, Any]
     seconds: float
+
+    @classmethod
+    def of(cls, trial: FrozenTrial) -> "Trial":
+        """A trial of the journal."""
+        kept = trial.user_attrs
+        return cls(Fit(**kept["fit"]), kept["parameters"], kept["seconds"])
 
 
 def tune_trees(
@@ -107,7 +123,7 @@ def tune_trees(
     """
     interrupt = interrupt or Interrupt()
     learner = LEARNERS.find(name)
-    make_run = start_run(split, learner, TUNED, seed, settings, provenance, "optuna")
+    make_run = start_run(split, name, TUNED, seed, settings, provenance, "optuna")
     try:
         fitter = build_fitter(name, Table.from_split(split), settings, seed, threads)
     except TabpetError:
@@ -116,19 +132,19 @@ def tune_trees(
         if retries_left and is_transient(error):
             raise
         logger.exception("%s refuses the table", name)
-        refused = make_run(status=failure_status(error), reason=failure_reason(error))
-        return refused, tabulate_trials([])
+        return make_run(**describe_failure(error)), tabulate_trials([])
     key = make_key(split, name, seed, settings)
     objective = Objective.of(split.info.task, settings.objective)
     with open_journal(journal, key, objective.direction) as study:
         search = Search(study, fitter, learner, seed, settings, objective, interrupt, retries_left)
         cut = search.run()
         finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
-    trials = tabulate_trials(finished[: settings.trials])
+    trials = finished[: settings.trials]
     ended = interrupt.reason if interrupt.time_is_over else ""
     if not ended and settings.max_seconds:
         ended = f"the time ({settings.max_seconds:g} s) was over"
-    return _choose(make_run, trials, cut, settings.trials, objective, ended), trials
+    run = _choose(make_run, trials, cut, settings.trials, objective, ended)
+    return run, tabulate_trials(trials)
 
 
 def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
@@ -149,38 +165,36 @@ def make_key(split: Split, name: str, seed: int, settings: TreeSettings) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
+@dataclass
 class Search:
     """Trials one after the other, until there are enough or the time is over."""
 
-    def __init__(
-        self,
-        study: optuna.Study,
-        fitter: Fitter,
-        learner: Learner,
-        seed: int,
-        settings: TreeSettings,
-        objective: Objective,
-        interrupt: Interrupt,
-        retries_left: int = 0,
-    ) -> None:
-        self._interrupt, self._retries_left = interrupt, retries_left
-        self._study, self._fitter, self._learner, self._seed = study, fitter, learner, seed
-        self._settings, self._objective = settings, objective
-        study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
-        used = sum(trial.user_attrs["seconds"] for trial in study.get_trials())
-        # What earlier jobs of the search spent on finished trials counts.
-        self._clock = Clock(settings.max_seconds, before=used)
+    study: optuna.Study
+    fitter: Fitter
+    learner: Learner
+    seed: int
+    settings: TreeSettings
+    objective: Objective
+    interrupt: Interrupt
+    retries_left: int
+    clock: Clock = field(init=False)
 
-    def run(self) -> Cut | None:
+    def __post_init__(self) -> None:
+        self.study.pruner = optuna.pruners.MedianPruner(interval_steps=_REPORT_EVERY)
+        used = sum(trial.user_attrs["seconds"] for trial in self.study.get_trials())
+        # What earlier jobs of the search spent on finished trials counts.
+        self.clock = Clock(self.settings.max_seconds, before=used)
+
+    def run(self) -> Trial | None:
         """Run trials; the first one begins even without time, so that there is something to score.
 
         Returns the trial that the time ended, if it did. It is not in the journal: with more time
         it is run again from its beginning.
         """
-        done = len(self._study.get_trials())
+        done = len(self.study.get_trials())
         if done:
             logger.info("%d finished trials in the journal", done)
-        while done < self._settings.trials and not (done and self._time_is_over):
+        while done < self.settings.trials and not (done and self._time_is_over):
             if cut := self._run_trial(done):
                 logger.info("the time was over in trial %d", done + 1)
                 return cut
@@ -190,117 +204,106 @@ class Search:
 
     @property
     def _time_is_over(self) -> bool:
-        return self._clock.over or self._interrupt.time_is_over
+        return self.clock.over or self.interrupt.time_is_over
 
-    def _run_trial(self, number: int) -> Cut | None:
+    def _run_trial(self, number: int) -> Trial | None:
         """Run one trial and record it, unless the time ends it."""
         # A sampler of its own for each trial: a search that goes on draws what it would have drawn.
-        state = np.random.SeedSequence([self._seed, number]).generate_state(1)
-        self._study.sampler = optuna.samplers.TPESampler(seed=int(state[0]))
-        trial = self._study.ask()
-        parameters = suggest(trial, self._learner.space)
-        pruned_trial = trial if self._settings.prune else None
-        watch = _Watch(self._clock, self._interrupt, pruned_trial, self._study.direction)
+        state = np.random.SeedSequence([self.seed, number]).generate_state(1)
+        self.study.sampler = optuna.samplers.TPESampler(seed=int(state[0]))
+        trial = self.study.ask()
+        parameters = suggest(trial, self.learner.space)
+        pruned_trial = trial if self.settings.prune else None
+        watch = _Watch(self.clock, self.interrupt, pruned_trial, self.objective.sign)
         trial.set_user_attr("parameters", parameters)
         started = time.monotonic()
         try:
-            fit = self._fitter.fit({**self._learner.fixed, **parameters}, watch)
+            fit = self.fitter.fit({**self.learner.fixed, **parameters}, watch)
         except Exception as error:  # a failed trial is recorded as one, and the search goes on
-            if self._retries_left and is_transient(error):
+            if self.retries_left and is_transient(error):
                 raise
             logger.exception("trial %d failed", number + 1)
             trial.set_user_attr("seconds", time.monotonic() - started)
-            trial.set_user_attr("status", failure_status(error))
-            trial.set_user_attr("reason", failure_reason(error))
-            self._study.tell(trial, state=TrialState.FAIL)
+            for name, value in describe_failure(error).items():
+                trial.set_user_attr(name, value)
+            self.study.tell(trial, state=TrialState.FAIL)
             return None
         seconds = time.monotonic() - started
-        if self._interrupt.must_stop:
+        if self.interrupt.must_stop:
             raise Interrupted
         if watch.out_of_time:
-            return Cut(fit, parameters, seconds)
+            return Trial(fit, parameters, seconds)
         trial.set_user_attr("seconds", seconds)
         trial.set_user_attr("fit", asdict(fit))
         if watch.pruned:
-            self._study.tell(trial, state=TrialState.PRUNED)
+            self.study.tell(trial, state=TrialState.PRUNED)
         else:
-            self._study.tell(trial, getattr(fit, self._objective.column))
+            self.study.tell(trial, self.objective.value(fit))
         return None
 
     def _log_progress(self, done: int) -> None:
         """A line about the last trial, the best one and the time that is left."""
-        trials = self._study.get_trials(deepcopy=False)
+        trials = self.study.get_trials(deepcopy=False)
         last, seconds = trials[-1], [trial.user_attrs["seconds"] for trial in trials]
-        left = float(np.mean(seconds)) * (self._settings.trials - done)
+        left = float(np.mean(seconds)) * (self.settings.trials - done)
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-        best = f"{self._study.best_trial.value:.5g}" if complete else "none"
-        left = min(left, self._clock.left)
+        best = f"{self.study.best_trial.value:.5g}" if complete else "none"
+        left = min(left, self.clock.left)
         fit = last.user_attrs.get("fit")
-        value = f"{fit[self._objective.column]:.5g}" if fit else "none"
+        value = f"{self.objective.value(Fit(**fit)):.5g}" if fit else "none"
         logger.info(
             "trial %d of %d: %s, %s %s, best %s, %.1f s, about %.0f s left",
-            *(done, self._settings.trials, _STATES[last.state], self._objective.label, value, best),
+            *(done, self.settings.trials, _STATES[last.state], self.objective.label, value, best),
             *(seconds[-1], left),
         )
 
 
+@dataclass
 class _Watch:
     """Ends a fit when the time is over, when the job was asked to end, or when it is hopeless."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        interrupt: Interrupt,
-        pruned_trial: optuna.Trial | None,
-        direction: optuna.study.StudyDirection,
-    ) -> None:
-        self._clock, self._interrupt, self._trial = clock, interrupt, pruned_trial
-        # The pruner compares in the direction of the objective.
-        self._sign = -1 if direction == optuna.study.StudyDirection.MAXIMIZE else 1
-        self.out_of_time = self.pruned = False
+    clock: Clock
+    interrupt: Interrupt
+    pruned_trial: optuna.Trial | None
+    sign: int  # the pruner compares in the direction of the objective
+    out_of_time: bool = False
+    pruned: bool = False
 
     def __call__(self, rounds: int, error: float) -> bool:
-        if self._interrupt.must_stop:
+        if self.interrupt.must_stop:
             return True
-        if self._clock.over or self._interrupt.time_is_over:
+        if self.clock.over or self.interrupt.time_is_over:
             self.out_of_time = True
-        elif self._trial is not None and rounds % _REPORT_EVERY == 0:
-            self._trial.report(self._sign * error, rounds)
-            self.pruned = self._trial.should_prune()
+        elif self.pruned_trial is not None and rounds % _REPORT_EVERY == 0:
+            self.pruned_trial.report(self.sign * error, rounds)
+            self.pruned = self.pruned_trial.should_prune()
         return self.out_of_time or self.pruned
-
-
-def _known_rounds(rounds: Any) -> int | None:
-    """Rounds of a trial; None for a learner that has none."""
-    return None if rounds is pd.NA else int(rounds)
 
 
 def tabulate_trials(trials: list[FrozenTrial]) -> pd.DataFrame:
     """One row per finished trial."""
-    rows = []
-    for trial in trials:
-        fit, attributes = trial.user_attrs.get("fit", {}), trial.user_attrs
-        rows.append(
-            {
-                "number": trial.number,
-                "state": attributes.get("status", _STATES[trial.state]),
-                "val_score": fit.get("val_score"),
-                "val_loss": fit.get("val_loss"),
-                "test_score": fit.get("test_score"),
-                "seconds": attributes["seconds"],
-                "rounds": fit.get("rounds"),
-                "trained": fit.get("trained"),
-                "parameters": json.dumps(attributes["parameters"]),
-                "reason": attributes.get("reason"),
-            }
-        )
+    rows = [
+        {
+            **trial.user_attrs.get("fit", {}),
+            "number": trial.number,
+            "state": _state(trial),
+            "seconds": trial.user_attrs["seconds"],
+            "parameters": json.dumps(trial.user_attrs["parameters"]),
+            "reason": trial.user_attrs.get("reason"),
+        }
+        for trial in trials
+    ]
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+
+def _state(trial: FrozenTrial) -> str:
+    return trial.user_attrs.get("status", _STATES[trial.state])
 
 
 def _choose(
     make_run: Callable[..., Run],
-    trials: pd.DataFrame,
-    cut: Cut | None,
+    trials: list[FrozenTrial],
+    cut: Trial | None,
     wanted: int,
     objective: Objective,
     ended: str,
@@ -309,32 +312,17 @@ def _choose(
 
     A search that the time ended is a `timeout`, with the scores that it has; `ended` says which.
     """
-    spent = float(trials["seconds"].sum()) + (cut.seconds if cut else 0.0)
-    finished = trials[trials["state"] == "ok"]
-    if not finished.empty:
-        best = objective.find_best(finished)
-        complete = len(trials) == wanted
-        return make_run(
-            seconds=spent,
-            val_score=float(best["val_score"]),
-            test_score=float(best["test_score"]),
-            best_epoch=_known_rounds(best["rounds"]),
-            epochs=_known_rounds(best["trained"]),
-            parameters=json.loads(str(best["parameters"])),
-            status="ok" if complete else "timeout",
-            reason=None if complete else f"{ended} after {len(trials)} of {wanted} trials",
-        )
-    if cut is not None:
-        return make_run(
-            seconds=spent,
-            val_score=cut.fit.val_score,
-            test_score=cut.fit.test_score,
-            best_epoch=cut.fit.rounds,
-            epochs=cut.fit.trained,
-            parameters=cut.parameters,
-            status="timeout",
-            reason=f"{ended} in trial {len(trials) + 1}, at round {cut.fit.trained}",
-        )
-    last = trials.iloc[-1]
-    tried = f"{len(trials)} of {wanted} trials were run and all failed"
-    return make_run(seconds=spent, status=last["state"], reason=f"{tried}; {last['reason']}")
+    done = len(trials)
+    spent = sum(trial.user_attrs["seconds"] for trial in trials) + (cut.seconds if cut else 0.0)
+    finished = [Trial.of(trial) for trial in trials if trial.state == TrialState.COMPLETE]
+    if finished:
+        chosen = min(finished, key=lambda trial: objective.rank(trial.fit))
+        reason = None if done == wanted else f"{ended} after {done} of {wanted} trials"
+    elif cut is not None:
+        chosen = cut
+        reason = f"{ended} in trial {done + 1}, at round {cut.fit.trained}"
+    else:
+        tried = f"{done} of {wanted} trials were run and all failed"
+        reason = f"{tried}; {trials[-1].user_attrs['reason']}"
+        return make_run(seconds=spent, status=_state(trials[-1]), reason=reason)
+    return make_run(seconds=spent, parameters=chosen.parameters, **describe_fit(chosen.fit, reason))

@@ -13,15 +13,6 @@ from tabpet.trees.fitting import Fit, Watch, score_fit
 from tabpet.trees.table import Sample, Table
 
 _WATCHED = "val"
-# With weights that balance the classes, the error rate is 1 - balanced accuracy.
-_METRICS = {
-    ("binary:logistic", "score"): "error",
-    ("binary:logistic", "loss"): "logloss",
-    ("multi:softprob", "score"): "merror",
-    ("multi:softprob", "loss"): "mlogloss",
-    ("reg:squarederror", "score"): "rmse",
-    ("reg:squarederror", "loss"): "rmse",
-}
 
 
 class XGBoostFitter:
@@ -31,8 +22,8 @@ class XGBoostFitter:
         if settings.device == "cuda":
             check_gpu()
         self._table, self._settings, self._threads = table, settings, threads
-        objective = _objective(table)
-        self._metric = _METRICS[objective, settings.stopping]
+        objective, metrics = _objective(table)
+        self._metric = metrics[settings.stopping]
         self._parameters: dict[str, Any] = {
             "objective": objective,
             "eval_metric": self._metric,
@@ -112,7 +103,11 @@ def check_gpu() -> None:
         )
 
 
-def _objective(table: Table) -> str:
+def _objective(table: Table) -> tuple[str, dict[str, str]]:
+    """What is trained for, and by `stopping` the metric that stops it."""
     if table.task == "regression":
-        return "reg:squarederror"
-    return "binary:logistic" if len(table.classes) == 2 else "multi:softprob"
+        return "reg:squarederror", {"score": "rmse", "loss": "rmse"}
+    # With weights that balance the classes, the error rate is 1 - balanced accuracy.
+    if len(table.classes) == 2:
+        return "binary:logistic", {"score": "error", "loss": "logloss"}
+    return "multi:softprob", {"score": "merror", "loss": "mlogloss"}
