@@ -2,6 +2,7 @@
 
 import csv
 import difflib
+import io
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -172,7 +173,8 @@ def parse_sheet(path: Path) -> tuple[list[CatalogRow], list[str]]:
             + (f"Not known: {', '.join(sorted(unknown))}." if unknown else "")
         )
     rows, problems = [], []
-    reader = csv.DictReader(body.splitlines(), fieldnames=names, delimiter=separator)
+    lines = io.StringIO(body, newline="")  # a cell in quotes may have several
+    reader = csv.DictReader(lines, fieldnames=names, delimiter=separator)
     for number, fields in enumerate(reader, start=2):
         if not any(fields.values()):
             continue  # spreadsheets leave such lines behind
@@ -193,11 +195,16 @@ def split_sheet(text: str) -> tuple[list[str], str, str]:
     return names, separator, body
 
 
+def one_line(text: str) -> str:
+    """A text of a spreadsheet without the line breaks in it: of a column's name, wherever it is."""
+    return re.sub(r"\s*[\r\n]+\s*", " ", text).strip()
+
+
 def _parse_fields(fields: Mapping[str | None, str | None], folder: Path) -> dict[str, Any]:
     """Turn the texts of one line into values; empty ones take the defaults."""
     if None in fields or None in fields.values():
         raise ValueError("the line does not have as many cells as the header has columns")
-    values: dict[str, Any] = {str(key): text.strip() for key, text in fields.items() if text}
+    values: dict[str, Any] = {str(key): one_line(text) for key, text in fields.items() if text}
     for key in LISTS:
         if key in values:
             values[key] = tuple(item.strip() for item in values[key].split(";") if item.strip())

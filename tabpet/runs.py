@@ -187,6 +187,7 @@ _NO_MEMORY = (
     "bad_alloc",
     "bad allocation",
     "can't allocate memory",
+    "cannot allocate memory",
     "not enough memory",
     "out of memory",
 )

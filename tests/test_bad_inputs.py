@@ -269,6 +269,11 @@ def test_sheets_from_spreadsheet_programs(tmp_path):
         b"\xef\xbb\xbfname; path;target;task\r\na;a b.csv;y;regression\r\n;;;\r\n"
     )
     assert read_catalogs([tmp_path / "excel.csv"])["a"].path == tmp_path / "a b.csv"
+    (tmp_path / "lines.csv").write_bytes(
+        b'name,path,target,task\r\na,a.csv,"price\n(EUR)",regression\r\nb,b.csv,y,regression\r\n'
+    )
+    broken = read_catalogs([tmp_path / "lines.csv"])
+    assert [row.target for row in broken.values()] == ["price (EUR)", "y"]  # as in its table
     (tmp_path / "old.csv").write_bytes(b"name,path,target,task\ncaf\xe9,a.csv,y,regression\n")
     with pytest.raises(TabpetError, match="saved as UTF-8"):
         read_catalogs([tmp_path / "old.csv"])

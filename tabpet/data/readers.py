@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tabpet.catalog import one_line
 from tabpet.data.convention import MISSING_NUMBERS, MISSING_TOKENS
 from tabpet.errors import TabpetError
 from tabpet.extras import need
@@ -22,7 +23,6 @@ SEPARATORS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+|(?=,))(,\d+)?([eE][-+]?\d+)?")
 THOUSANDS_COMMA = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 THOUSANDS_POINT = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
-LINE_BREAK = re.compile(r"\s*[\r\n]+\s*")
 INTEGER_ATTRIBUTE = re.compile(
     r"""^(\s*@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)integer\b""", re.IGNORECASE | re.MULTILINE
 )
@@ -69,7 +69,7 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 def _clean_names(names: Iterable[object]) -> list[str]:
     """Column names as text without a byte-order mark; empty ones are numbered."""
     cleaned = [
-        LINE_BREAK.sub(" ", str(name).lstrip("\ufeff")).strip() or f"column_{number}"
+        one_line(str(name).lstrip("\ufeff")) or f"column_{number}"
         for number, name in enumerate(names, start=1)
     ]
     repeated = sorted({name for name in cleaned if cleaned.count(name) > 1})

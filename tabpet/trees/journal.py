@@ -103,10 +103,10 @@ def forget_failed_trials(path: Path) -> int:
         return 0
     with _only_writer(path):
         key = _read_key(path)
-        study = optuna.load_study(study_name=key, storage=_storage(path))
         trials = _read_trials(path, key)
         kept = [trial for trial in trials if trial.state != TrialState.FAIL]
         if len(kept) < len(trials):
+            study = optuna.load_study(study_name=key, storage=_storage(path))
             _rewrite(path, key, study.direction, kept)
     return len(trials) - len(kept)
 

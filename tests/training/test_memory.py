@@ -1,5 +1,7 @@
 """Memory: what is kept, what a job may take, and what a full one looks like."""
 
+import errno
+import os
 import platform
 import resource
 import subprocess
@@ -23,6 +25,7 @@ def test_real_errors_of_a_full_memory_are_recognised():
         torch.zeros(2) @ torch.zeros(3)
     assert not is_out_of_memory(other.value)
     assert is_out_of_memory(RuntimeError("std::bad_alloc"))
+    assert is_out_of_memory(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
 
 
 @LINUX

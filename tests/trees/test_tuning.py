@@ -204,6 +204,8 @@ def test_a_damaged_journal_says_so(tmp_path, fake, line):
     (tmp_path / "seed1.log").write_bytes(b"".join(lines))
     with pytest.raises(TabpetError, match="seed1.log is damaged.*Delete it"):
         search(tmp_path)
+    with pytest.raises(TabpetError, match="seed1.log is damaged.*Delete it"):
+        forget_failed_trials(tmp_path / "seed1.log")
 
 
 def test_seeds_draw_different_trials(tmp_path, fake):
