@@ -171,11 +171,9 @@ class Results:
         """Datasets x methods of one task, in the order of the main table."""
         rows = self.methods[self.methods["task"] == task]
         table = rows.pivot_table(index="dataset", columns="method", values=column)
-        order = [name for name in rows["method"].unique() if name in table]
-        ranked = [name for name in METHODS if name in order]
+        methods = dict.fromkeys([*METHODS, *rows["method"].unique()])
         return table.reindex(
-            index=[name for name in self.datasets_of(task) if name in table.index],
-            columns=[*ranked, *(name for name in order if name not in ranked)],
+            index=present(self.tasks, table.index), columns=present(methods, table)
         ).astype(float)
 
     def ranked_table(self, task: str) -> pd.DataFrame:
