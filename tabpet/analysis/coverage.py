@@ -70,11 +70,9 @@ def _unless_zero(jobs: int) -> str:
 
 def _count(jobs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Jobs planned and their outcomes per group, in the order of the runs."""
-    counts = jobs.groupby(keys, sort=False)["outcome"].value_counts().unstack(fill_value=0)  # noqa: PD010
-    counts = counts.reindex(columns=list(OUTCOMES), fill_value=0).astype(int)
-    counts.insert(0, "planned", counts.sum(axis=1))
-    order = jobs[keys].drop_duplicates()
-    return order.merge(counts.reset_index(), on=keys)
+    ended = pd.get_dummies(jobs["outcome"], dtype=int).reindex(columns=list(OUTCOMES), fill_value=0)
+    ended.insert(0, "planned", 1)
+    return ended.groupby([jobs[key] for key in keys], sort=False).sum().reset_index()
 
 
 def cost_table(results: Results) -> Table:

@@ -88,7 +88,7 @@ def graph_methods_table(results: Results) -> Table:
             "timed_datasets": len(seconds),
         }
 
-    data = _rows(results, product(treatments, TASKS), states_and_time)
+    data = _rows(results, product(treatments, TASKS), states_and_time).drop(columns="p")
     gains = declared("graph_methods", "")
     tasks = {task: under(f"{label}, improvement in %", gains) for task, label in TASKS.items()}
     tasks["regression"] += declared("graph_methods", "Graph and encoding")
@@ -120,6 +120,7 @@ def learnable_table(results: Results) -> Table:
 
     order = product(models, TASKS, (main, trained))
     data = _rows(results, [((model, encoding), task) for model, task, encoding in order], duel)
+    data = data.drop(columns="p")
     tasks = {task: under(heading, declared("learnable")) for task, heading in TASKS.items()}
     return Table.of("learnable", data, [Panel(spread(data, "task", tasks, "Encoding"))])
 
@@ -212,23 +213,21 @@ def _rows(results: Results, order: Iterable[tuple[Treatment, str]], more: More) 
     for (model, encoding), scope in order:
         gains = results.gains(model, encoding, scope)
         keys = {"model": model, "encoding": encoding, "task": scope}
-        summary = {**asdict(summarize(gains["improvement"])), **_oracle(gains)}
-        rows.append({**keys, **summary, **more((model, encoding), scope, gains)})
+        summary = asdict(summarize(gains["improvement"])) | {"p": wilcoxon(gains["improvement"]).p}
+        added = more((model, encoding), scope, gains)
+        rows.append({**keys, **summary, **_oracle(gains), **added})
         labels.append(treatment_label(model, encoding))
     return pd.DataFrame(rows, index=labels)
 
 
 def _known_rows(results: Results, treatments: list[Treatment], more: More) -> pd.DataFrame:
-    """The same with a test for all scopes, of treatments that have an improvement there."""
+    """The same for all scopes, of treatments that have an improvement there."""
     order = [
         (treatment, scope)
         for scope, treatment in product(SCOPES, treatments)
         if results.gains(*treatment, scope)["improvement"].notna().any()
     ]
-    data = _rows(results, order, more)
-    gains = [results.gains(*treatment, scope)["improvement"] for treatment, scope in order]
-    data.insert(list(data).index("oracle_mean"), "p", [wilcoxon(values).p for values in gains])
-    return data
+    return _rows(results, order, more)
 
 
 def _oracle(gains: pd.DataFrame) -> dict[str, Any]:

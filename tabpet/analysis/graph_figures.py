@@ -31,17 +31,11 @@ def graph_facts(results: Results) -> pd.DataFrame:
         raise NothingToDraw("No graph was estimated in this run.")
     grouped = graphs.groupby(["dataset", "method"], sort=False)
     facts = grouped[list(METRICS)].mean().reset_index()
-    facts.insert(1, "task", facts["dataset"].map(_tasks(results)))
+    tasks = dict(results.tasks)
+    if (datasets := results.datasets) is not None:
+        tasks |= zip(datasets["dataset"], datasets["task"], strict=True)
+    facts.insert(1, "task", facts["dataset"].map(tasks))
     return facts
-
-
-def _tasks(results: Results) -> dict[str, str]:
-    """Task of every dataset, from the table of datasets or from the runs."""
-    tasks = results.scores[["dataset", "task"]]
-    if results.datasets is not None:
-        tasks = pd.concat([results.datasets[["dataset", "task"]], tasks])
-    tasks = tasks.drop_duplicates("dataset")
-    return dict(zip(tasks["dataset"], tasks["task"], strict=True))
 
 
 def draw_entropy(results: Results) -> Drawing:

@@ -182,11 +182,8 @@ def _tree_duels(results: Results, effects: Sequence[Effect]) -> Iterator[Duel]:
     for effect, tree in product(effects[:1], TREES):
         both = scores_of_both(results, str(Method(effect.decision.model, "pet")), tree)
         if len(both):
-            wins = [
-                win_rate(str(task), rows["test"], rows["test_other"]).wins
-                for task, rows in both.groupby("task")
-            ]
-            yield Duel(model_label(tree), sum(wins), len(both), _p_value(both["gain"], results))
+            wins = win_rate(both["task"], both["test"], both["test_other"]).wins
+            yield Duel(model_label(tree), wins, len(both), _p_value(both["gain"], results))
 
 
 def _p_value(differences: pd.Series, results: Results) -> float | None:
@@ -204,5 +201,5 @@ def scores_of_both(results: Results, method: str, other: str) -> pd.DataFrame:
     both = scores[scores["method"] == method].merge(
         scores[scores["method"] == other], on=["dataset", "task"], suffixes=("", "_other")
     )
-    gain = [improvement(*row) for row in both[["task", "test_other", "test"]].to_numpy()]
-    return both.assign(gain=np.array(gain, dtype=float)).set_index("dataset")
+    gain = improvement(both["task"], both["test_other"], both["test"])
+    return both.assign(gain=gain).set_index("dataset")

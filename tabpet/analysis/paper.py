@@ -3,6 +3,7 @@
 Files call the place of a score its `cell`: a method, or `ft_transformer/spearman+pet`.
 """
 
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tabpet.analysis.table import Column, Panel, Table, declared, show, spread, 
 from tabpet.formats import percent, whole
 from tabpet.names import EncodingName, Method, Variant, method_label, model_label, treatment_label
 from tabpet.stats import summarize
+from tabpet.stats.values import direction
 
 REFERENCE = Path(__file__).parent / "reference"
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
@@ -60,7 +62,7 @@ def paper_table(results: Results) -> Table:
         return Table.empty("paper", reason)
     data = published.merge(_our_scores(results), on=["dataset", "cell"], how="left")
     data["spread"] = np.sqrt(data["paper_sd"] ** 2 + data["sd"].fillna(0) ** 2)
-    sign = np.where(data["task"] == "classification", 1, -1)
+    sign = direction(data["task"])
     data["advantage"] = (data["test"] - data["paper"]) * sign
     data["verdict"] = _verdicts(data["advantage"], data["spread"])
     oracle = (data["oracle_test"] - data["paper"]) * sign
@@ -179,9 +181,8 @@ def claims_table(results: Results) -> Table:
     numbers = [key for column in columns for key in column.keys]
     data = data[numbers].rename_axis("dataset")
     # Not by pandas: it warns of a control that was not run.
-    summaries = [summarize(data[name]) for name in numbers]
-    means, medians = [s.mean for s in summaries], [s.median for s in summaries]
-    summary = pd.DataFrame([means, medians], index=["mean", "median"], columns=numbers)
+    summaries = {name: asdict(summarize(data[name])) for name in numbers}
+    summary = pd.DataFrame(summaries).loc[["mean", "median"]]
     labelled = data.set_axis([results.short(str(name)) for name in data.index])
     panel = Panel(show(labelled, columns, "Dataset"))
     panel = panel.with_footer(show(summary, columns, "Dataset"))

@@ -28,8 +28,9 @@ _METHODS = (
     *(Method(learner, "default") for learner in TREES),
 )
 METHODS = tuple(map(str, _METHODS))
-METHOD_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
 GAINS = ["improvement", "oracle_improvement"]
+SCORE_COLUMNS = ["dataset", "task", "method", "test", "sd", "oracle", "seeds", "splits"]
+METHOD_COLUMNS = [*SCORE_COLUMNS, *GAINS, "oracle_sd"]  # the last three of models with encodings
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class Results:
     @cached_property
     def methods(self) -> pd.DataFrame:
         """Test scores of whole methods: a row per dataset and method, averaged over splits."""
-        return _method_scores(self.scores, self.choices, self.settings.main_encoding)
+        averages = self.averages[self.averages["encoding"] == self.settings.main_encoding]
+        return _method_scores(self.scores, averages)
 
     @cached_property
     def tasks(self) -> dict[str, str]:
@@ -171,11 +173,9 @@ class Results:
         """Datasets x methods of one task, in the order of the main table."""
         rows = self.methods[self.methods["task"] == task]
         table = rows.pivot_table(index="dataset", columns="method", values=column)
-        order = [name for name in rows["method"].unique() if name in table]
-        ranked = [name for name in METHODS if name in order]
+        methods = dict.fromkeys([*METHODS, *rows["method"].unique()])
         return table.reindex(
-            index=[name for name in self.datasets_of(task) if name in table.index],
-            columns=[*ranked, *(name for name in order if name not in ranked)],
+            index=present(self.tasks, table.index), columns=present(methods, table)
         ).astype(float)
 
     def ranked_table(self, task: str) -> pd.DataFrame:
@@ -224,14 +224,16 @@ def by_variant(averages: pd.DataFrame) -> pd.DataFrame:
     shared = ["dataset", "task", "model", "encoding", "seeds", "splits"]
     rows = [
         averages[[*shared, *plain]].rename(columns=plain).assign(variant=""),
-        averages[[*shared, *encoded, *GAINS]].rename(columns=encoded).assign(variant="pet"),
+        averages[[*shared, *encoded, *GAINS, "oracle_sd"]]
+        .rename(columns=encoded)
+        .assign(variant="pet"),
     ]
     return pd.concat(rows, ignore_index=True)
 
 
-def _method_scores(scores: pd.DataFrame, choices: pd.DataFrame, encoding: str) -> pd.DataFrame:
+def _method_scores(scores: pd.DataFrame, averages: pd.DataFrame) -> pd.DataFrame:
     """Test scores of methods: trees, references, and transformers without and with Tab-PET."""
-    models = by_variant(average_splits(choices[choices["encoding"] == encoding]))
+    models = by_variant(averages)
     names = map(Method, models["model"], models["variant"])
     frames = [_learner_scores(scored_runs(scores)), models.assign(method=list(map(str, names)))]
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=METHOD_COLUMNS)]

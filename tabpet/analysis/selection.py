@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tabpet.stats.improvement import improvement
-from tabpet.stats.values import SAME
+from tabpet.stats.values import SAME, direction
 
 CHOICE = ["dataset", "split", "model", "encoding"]
 CURVE_COLUMNS = [
@@ -71,11 +71,7 @@ def curves_over_alpha(scores: pd.DataFrame) -> pd.DataFrame:
     curves = curves.sort_values(["place", "alpha"], ignore_index=True)
     curves = curves[curves.groupby(CHOICE)["alpha"].transform("size") > 1].reset_index(drop=True)
     base = curves["test"].where(curves["alpha"] == 0).groupby(curves["place"]).transform("first")
-    curves["improvement"] = np.where(
-        curves["task"] == "classification",
-        improvement("classification", base, curves["test"]),
-        improvement("regression", base, curves["test"]),
-    )
+    curves["improvement"] = improvement(curves["task"], base, curves["test"])
     # NOTE[AUTHORS]: the released code reports what is called oracle here, as the result.
     overall = curves.assign(test=_means_of_splits(curves))
     curves["chosen"], curves["oracle"] = is_best(curves, "val"), is_best(overall, "test")
@@ -108,8 +104,7 @@ def is_best(curves: pd.DataFrame, column: str) -> pd.Series:
 
     Means that differ by rounding alone are equal.
     """
-    sign = np.where(curves["task"] == "classification", 1, -1)
-    score = (curves[column] * sign).where(curves["alpha"] > 0)
+    score = (curves[column] * direction(curves["task"])).where(curves["alpha"] > 0)
     best = score.groupby(curves["place"]).transform("max")
     near = score >= best - SAME * best.abs()
     return near & (near.groupby(curves["place"]).cumsum() == 1)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tabpet.analysis import coverage, gains, matrix, mixed, paper
 from tabpet.analysis.captions import TABLES
-from tabpet.analysis.results import METRICS, TASKS, TRANSFORMERS, Results, present
+from tabpet.analysis.results import METRICS, SCORE_COLUMNS, TASKS, TRANSFORMERS, Results, present
 from tabpet.analysis.table import Column, Panel, Table, declared, panels_by, spread, under
 from tabpet.formats import narrow_interval, number, whole
 from tabpet.names import EncodingName, Method, encoding_label, method_label, model_label
@@ -55,7 +55,7 @@ def _main_data(results: Results, task: str) -> pd.DataFrame:
     """A row per dataset and method."""
     ranks = results.ranks[task]
     ranked = ranks.table.melt(ignore_index=False, value_name="rank").reset_index()
-    methods = results.methods[results.methods["task"] == task]
+    methods = results.methods.loc[results.methods["task"] == task, SCORE_COLUMNS]
     data = methods.merge(ranked, on=["dataset", "method"], how="left")
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     data["best"] = data["rank"] == data.groupby("dataset")["rank"].transform("min")
@@ -102,11 +102,7 @@ def detailed_models_table(results: Results) -> Table:
     """All methods per dataset with standard deviations, improvements and oracle."""
     if results.methods.empty:
         return Table.empty("detailed_models", "no run has finished")
-    averages = results.averages[results.averages["encoding"] == results.settings.main_encoding]
-    gains = averages.assign(method=[str(Method(model, "pet")) for model in averages["model"]])[
-        ["dataset", "method", "improvement", "oracle_improvement", "oracle_sd"]
-    ]
-    data = results.methods.merge(gains, on=["dataset", "method"], how="left")
+    data = results.methods.copy()
     data.insert(1, "abbreviation", data["dataset"].map(results.short))
     panels = []
     for task in present(TASKS, data["task"]):

@@ -47,18 +47,13 @@ def draw_random(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def draw_shuffled(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The same rows, each at another feature."""
-    return values[_permutation(len(values), rng)]
+    """The same rows in another order, as soon as there are two."""
+    order = rng.permutation(len(values))
+    while len(order) > 1 and (order == np.arange(len(order))).all():
+        order = rng.permutation(len(values))
+    return values[order]
 
 
 def draw_zeros(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Nothing: the model draws and trains a table of its own."""
     return np.zeros_like(values)
-
-
-def _permutation(n: int, rng: np.random.Generator) -> np.ndarray:
-    """A random permutation of n rows that moves something, as soon as there are two."""
-    permutation = rng.permutation(n)
-    while n > 1 and (permutation == np.arange(n)).all():
-        permutation = rng.permutation(n)
-    return permutation

@@ -1,7 +1,7 @@
 """Positional encodings of features from the Laplacian of their graph (Methodology, "Positional
 Encoding Creation")."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,8 @@ from tabpet.runs import GraphState
 
 FewNodes = Literal["lower", "repeat"]
 
+# What the description of an encoding has as it is.
+_PLAIN = ("k", "settings", "notes", "kind", "choice", "graph_state", "graph_reason")
 # Spread of a column below this is rounding, not structure.
 _CONSTANT = 1e-9
 
@@ -86,16 +88,10 @@ class Encoding:
         return cls(
             features=tuple(frame["feature"]),
             values=frame.drop(columns="feature").to_numpy(dtype=np.float64),
-            k=metadata["k"],
             eigenvalues=np.array(metadata["eigenvalues"], dtype=np.float64),
             normalized_eigenvalues=np.array(metadata["normalized_eigenvalues"], dtype=np.float64),
             used=tuple(metadata["used"]),
-            settings=metadata["settings"],
-            notes=list(metadata["notes"]),
-            kind=metadata["kind"],
-            choice=metadata["choice"],
-            graph_state=metadata["graph_state"],
-            graph_reason=metadata["graph_reason"],
+            **{name: metadata[name] for name in _PLAIN},
         )
 
 
@@ -150,12 +146,7 @@ def encode(
             "few_nodes": few_nodes,
         },
         notes=notes,
-        choice={
-            "k_first": choice.k_first,
-            "k_last": choice.k_last,
-            "low_count": choice.low_count,
-            "high_count": choice.high_count,
-        },
+        choice=asdict(choice),
         graph_state=state,
         graph_reason=reason,
     )

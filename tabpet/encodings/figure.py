@@ -62,7 +62,7 @@ def draw_network(axes: "Axes", graph: Graph) -> None:
     weights = feature_weights(graph)
     n = len(weights)
     rows, columns, strengths, n_all = _strongest_edges(weights)
-    positions = _layout(n, rows, columns, strengths)
+    positions = _layout(n, rows, columns)
     share = strengths / strengths.max() if len(strengths) else strengths
     lines = LineCollection(
         list(np.stack([positions[rows], positions[columns]], axis=1)),
@@ -100,21 +100,17 @@ def _strongest_edges(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     return rows[kept], columns[kept], strengths[kept], len(rows)
 
 
-def _layout(n: int, rows: np.ndarray, columns: np.ndarray, strengths: np.ndarray) -> np.ndarray:
+def _layout(n: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Positions (n, 2): connected features by forces, those without a drawn edge on a ring."""
     import networkx as nx
 
-    if not n:
-        return np.zeros((0, 2))
     drawn = nx.Graph()
-    linked = sorted(set(rows.tolist()) | set(columns.tolist()))
+    linked = np.union1d(rows, columns).tolist()
     drawn.add_nodes_from(linked)
     drawn.add_edges_from(zip(rows.tolist(), columns.tolist(), strict=True))
     positions = np.zeros((n, 2))
     if linked:
-        placed = _spread_components(drawn)
-        for node in linked:
-            positions[node] = placed[node]
+        positions[linked] = list(_spread_components(drawn).values())
     alone = np.setdiff1d(np.arange(n), linked)
     # Half a step of offset keeps ring positions off the axes, where long names collide.
     angles = 2 * np.pi * (np.arange(len(alone)) + 0.5) / max(1, len(alone))

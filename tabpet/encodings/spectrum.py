@@ -1,6 +1,8 @@
 """Laplacian eigenpairs that depend on the graph alone: not on node order, LAPACK or threads
 (Methodology, "Positional Encoding Creation")."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from tabpet.graphs.laplacian import LaplacianKind, component_labels, laplacian_matrix
@@ -19,16 +21,11 @@ def eigenpairs(weights: np.ndarray, kind: LaplacianKind) -> tuple[np.ndarray, np
     """
     values, vectors = np.linalg.eigh(laplacian_matrix(weights, kind))
     tolerance = _SAME_EIGENVALUE * float(np.abs(values).max(initial=0.0))
-    start = 0
-    while start < len(values):
-        stop = start + 1
-        while stop < len(values) and values[stop] - values[stop - 1] <= tolerance:
-            stop += 1
-        space = vectors[:, start:stop]
+    starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > tolerance)
+    for start, stop in pairwise([*starts, len(values)]):
         starters = _null_space(weights, kind) if start == 0 else np.zeros((len(values), 0))
-        if stop - start > 1 or starters.shape[1]:
-            vectors[:, start:stop] = _fixed_basis(space, starters)
-        start = stop
+        if stop - start > 1 or start == 0:
+            vectors[:, start:stop] = _fixed_basis(vectors[:, start:stop], starters)
     return np.maximum(values, 0.0), vectors * _signs(vectors)
 
 

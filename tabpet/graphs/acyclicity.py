@@ -1,6 +1,8 @@
 """Acyclicity of weighted directed graphs: the NOTEARS function h(W) = tr(exp(W o W)) - d with its
 gradient, and tests on the edges themselves."""
 
+from bisect import bisect_left
+
 import numpy as np
 
 
@@ -13,27 +15,24 @@ def acyclicity(weights: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def is_acyclic(weights: np.ndarray) -> bool:
-    """Whether the non-zero entries form a DAG: sources are removed until none is left."""
-    edges = weights != 0
-    alive = np.ones(len(edges), dtype=bool)
-    while alive.any():
-        sources = alive & ~edges[alive].any(axis=0)
-        if not sources.any():
-            return False
-        alive &= ~sources
-    return True
+    """Whether the non-zero entries form a DAG: no node reaches itself."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    if weights.diagonal().any():
+        return False
+    n_components, _ = connected_components(csr_array(weights != 0), connection="strong")
+    return bool(n_components == len(weights))
+
+
+def threshold(weights: np.ndarray, smallest: float) -> np.ndarray:
+    """Set weights below `smallest` in absolute value to zero."""
+    return np.where(np.abs(weights) < smallest, 0.0, weights)
 
 
 def drop_weakest_until_acyclic(weights: np.ndarray) -> np.ndarray:
     """Raise the threshold, edge by edge, to the lowest value that leaves a DAG."""
-    strengths = np.unique(np.abs(weights[weights != 0]))
-    low, high = 0, len(strengths)  # dropping everything always leaves a DAG
-    while low < high:
-        middle = (low + high) // 2
-        if is_acyclic(np.where(np.abs(weights) >= strengths[middle], weights, 0.0)):
-            high = middle
-        else:
-            low = middle + 1
-    if low == len(strengths):
-        return np.zeros_like(weights)
-    return np.where(np.abs(weights) >= strengths[low], weights, 0.0)
+    # Dropping everything always leaves one.
+    cuts = [*np.unique(np.abs(weights[weights != 0])), np.inf]
+    lowest = bisect_left(cuts, True, key=lambda cut: is_acyclic(threshold(weights, cut)))
+    return threshold(weights, cuts[lowest])

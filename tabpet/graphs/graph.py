@@ -7,6 +7,10 @@ import numpy as np
 import pandas as pd
 
 from tabpet.errors import TabpetError
+from tabpet.graphs.facts import graph_facts
+
+# What the description of a graph has as it is.
+_PLAIN = ("method", "directed", "settings", "seconds", "status", "reason", "warnings")
 
 
 @dataclass(frozen=True)
@@ -68,32 +72,17 @@ class Graph:
             adjacency[target, source] = edges["weight"].to_numpy()
         owners = [feature_position[metadata["node_features"][name]] for name in nodes]
         return cls(
-            method=metadata["method"],
             nodes=nodes,
             features=features,
             feature_of=np.array(owners, dtype=np.int64),
             adjacency=adjacency,
-            directed=metadata["directed"],
-            settings=metadata["settings"],
-            seconds=metadata["seconds"],
-            status=metadata["status"],
-            reason=metadata["reason"],
-            facts=metadata["facts"],
-            warnings=list(metadata["warnings"]),
+            **{name: metadata[name] for name in (*_PLAIN, "facts")},
         )
 
     def to_metadata(self) -> dict[str, Any]:
         """Everything but the edges, and the quality facts, as plain JSON types."""
-        from tabpet.graphs.facts import graph_facts
-
         return {
-            "method": self.method,
-            "directed": self.directed,
-            "settings": self.settings,
-            "seconds": self.seconds,
-            "status": self.status,
-            "reason": self.reason,
-            "warnings": list(self.warnings),
+            **{name: getattr(self, name) for name in _PLAIN},
             **graph_facts(self),
             "facts": self.facts,
             "features": list(self.features),

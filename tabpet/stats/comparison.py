@@ -56,11 +56,7 @@ class Comparison:
 
 
 def compare(
-    percent: Values,
-    significance: float = 0.05,
-    rope: float = 0.5,
-    samples: int = 10_000,
-    seed: int = 0,
+    percent: Values, significance: float = 0.05, rope: float = 0.5, samples: int = 10_000
 ) -> Comparison:
     """Compare by the improvements in percent; datasets without one are counted and left out."""
     return Comparison(
@@ -68,8 +64,8 @@ def compare(
         wilcoxon=wilcoxon(percent),
         paper_wilcoxon=wilcoxon(percent, rule="paper"),
         shift=hodges_lehmann(percent, significance),
-        interval=bootstrap(percent, significance, samples, seed),
-        bayes=bayesian_signed_rank(percent, rope, seed=seed),
+        interval=bootstrap(percent, significance, samples),
+        bayes=bayesian_signed_rank(percent, rope),
     )
 
 

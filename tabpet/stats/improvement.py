@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tabpet.stats.values import SAME, Values, split_missing
+from tabpet.stats.values import SAME, Values, direction, split_missing
 
 
-def improvement(task: str, base: float | Values, score: float | Values) -> np.ndarray:
+def improvement(task: str | Values, base: float | Values, score: float | Values) -> np.ndarray:
     """Percent by which `score` is better than `base`, whatever the direction of the metric.
 
-    NaN where the base is 0: there is nothing to compare with.
+    NaN where the base is 0: there is nothing to compare with. There may be a task for each score.
     """
     base, score = np.asarray(base, dtype=float), np.asarray(score, dtype=float)
-    gain = score - base if task == "classification" else base - score
-    base, gain = np.broadcast_arrays(base, gain)
+    sign = direction(task)
+    base, gain = np.broadcast_arrays(base, sign * score - sign * base)
     out = np.full(base.shape, np.nan)
     return 100 * np.divide(gain, base, out=out, where=base != 0)
 
@@ -25,7 +25,7 @@ def relative_difference(task: str, score: Values, other: Values) -> np.ndarray:
     Swapping the two changes nothing but the sign, which `improvement` does not give.
     """
     ours, theirs = np.asarray(score, dtype=float), np.asarray(other, dtype=float)
-    gain = ours - theirs if task == "classification" else theirs - ours
+    gain = direction(task) * ours - direction(task) * theirs
     mean = (np.abs(ours) + np.abs(theirs)) / 2
     return 100 * np.divide(gain, mean, out=np.where(np.isnan(gain), np.nan, 0.0), where=mean > 0)
 
@@ -72,9 +72,9 @@ class WinRate:
         return 100 * self.wins / self.datasets if self.datasets else np.nan
 
 
-def win_rate(task: str, score: Values, other: Values) -> WinRate:
+def win_rate(task: str | Values, score: Values, other: Values) -> WinRate:
     """Head to head on the datasets that have both scores."""
-    sign = 1 if task == "classification" else -1
+    sign = direction(task)
     return higher_wins(sign * np.asarray(score, dtype=float), sign * np.asarray(other, dtype=float))
 
 

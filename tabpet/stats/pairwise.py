@@ -14,7 +14,7 @@ import pandas as pd
 
 from tabpet.stats.improvement import higher_wins, relative_difference, summarize
 from tabpet.stats.signed_rank import wilcoxon
-from tabpet.stats.values import Values
+from tabpet.stats.values import Values, direction
 
 _COLUMNS = [
     "method", "other", "datasets", "mean_difference_pct", "median_difference_pct", "wins", "ties",
@@ -59,8 +59,7 @@ def holm(p_values: Values) -> np.ndarray:
 
 def compare_pairs(scores: Mapping[str, pd.DataFrame]) -> PairwiseComparison:
     """Compare all methods (columns) over the datasets (rows) of the tables of all tasks."""
-    signs = {task: 1.0 if task == "classification" else -1.0 for task in scores}
-    oriented = pd.concat([signs[task] * table.astype(float) for task, table in scores.items()])
+    oriented = pd.concat([table.astype(float) * direction(task) for task, table in scores.items()])
     methods = sorted(map(str, oriented), key=lambda method: -_mean_lead(oriented, method))
     rows = [_compare(oriented, *both) for both in combinations(methods, 2)]
     pairs = pd.DataFrame(rows, columns=_COLUMNS)

@@ -20,11 +20,7 @@ class Ranks:
 
 
 def rank_methods(
-    task: str,
-    scores: pd.DataFrame,
-    significance: float = 0.05,
-    samples: int = 10_000,
-    seed: int = 0,
+    task: str, scores: pd.DataFrame, significance: float = 0.05, samples: int = 10_000
 ) -> Ranks:
     """Rank the methods (columns) on every dataset (row); equal scores share their mean rank.
 
@@ -34,17 +30,15 @@ def rank_methods(
     table = rounded[rounded.notna().sum(axis=1) > 1].rank(
         axis=1, ascending=task == "regression", method="average"
     )
-    return Ranks(table, mean_ranks(table, significance, samples, seed))
+    return Ranks(table, mean_ranks(table, significance, samples))
 
 
-def mean_ranks(
-    ranks: pd.DataFrame, significance: float = 0.05, samples: int = 10_000, seed: int = 0
-) -> pd.DataFrame:
+def mean_ranks(ranks: pd.DataFrame, significance: float, samples: int) -> pd.DataFrame:
     """Mean rank of every method, its bootstrap interval over datasets, and how many those are.
 
     The interval is what other datasets would change; other methods change the ranks themselves.
     """
-    intervals = [bootstrap(ranks[method], significance, samples, seed) for method in ranks]
+    intervals = [bootstrap(ranks[method], significance, samples) for method in ranks]
     return pd.DataFrame(
         {
             "mean_rank": ranks.mean(),

@@ -10,6 +10,9 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from tabpet.stats.improvement import summarize
+from tabpet.stats.values import split_missing
+
 FEWEST = 3  # splits, from which on anything is claimed
 SplitAnswer = Literal[
     "better than random", "better", "no better than random", "unclear", "worse", "too few"
@@ -65,13 +68,10 @@ def corrected_t_test(
     differences: np.ndarray, test_ratio: float, significance: float = 0.05
 ) -> SplitTest:
     """The corrected resampled t-test of Nadeau and Bengio; splits without a number are left out."""
-    values = np.asarray(differences, dtype=float)
-    values = values[np.isfinite(values)]
-    n = len(values)
+    values, _ = split_missing(differences)
+    n, mean = len(values), summarize(values).mean
     if n < 2:
-        mean = float(values.mean()) if n else np.nan
         return SplitTest(n, mean, np.nan, np.nan, np.nan)
-    mean = float(values.mean())
     error = float(np.sqrt((1 / n + test_ratio) * values.var(ddof=1)))
     if error == 0:
         return SplitTest(n, mean, mean, mean, 1.0 if mean == 0 else 0.0)

@@ -1,10 +1,15 @@
-"""Numbers of datasets: those that are there, and those that are equal up to rounding."""
+"""Numbers of datasets: which are better, which are there, and which are equal up to rounding."""
 
 import numpy as np
 import pandas as pd
 
 Values = pd.Series | np.ndarray
 SAME = 1e-12  # relative difference that is rounding
+
+
+def direction(task: str | Values) -> np.ndarray:
+    """1 where a higher score is better, -1 where a lower one is: of one task, or of each."""
+    return np.where(np.asarray(task) == "classification", 1.0, -1.0)
 
 
 def split_missing(values: Values) -> tuple[np.ndarray, int]:

@@ -27,8 +27,9 @@ from typing import Literal
 
 import numpy as np
 
+from tabpet.stats.improvement import summarize
 from tabpet.stats.signed_rank import Wilcoxon, wilcoxon
-from tabpet.stats.values import Values, split_missing
+from tabpet.stats.values import Values
 
 Answer = Literal[
     "better than controls",
@@ -65,8 +66,7 @@ class Difference:
     @classmethod
     def of(cls, values: Values) -> "Difference":
         """Test paired differences; datasets without one are left out."""
-        finite, _ = split_missing(values)
-        return cls(wilcoxon(values), float(np.median(finite)) if len(finite) else np.nan)
+        return cls(wilcoxon(values), summarize(values).median)
 
     @property
     def direction(self) -> int:

@@ -200,19 +200,15 @@ class _Referee:
         for chosen in order[self._n_regressed :]:
             self._clock.check()
             self._n_regressed += 1
+            source = self._rows[:, chosen]
             for node in set(range(self._rows.shape[1])) - set(order[: self._n_regressed]):
-                self._rows[:, node] = self._residual(node, chosen)
+                self._rows[:, node] = self._lingam._residual(self._rows[:, node], source)
         scaled = {}
         for node in left:
             column = self._rows[:, node]
             scaled[node] = (column - np.mean(column)) / np.std(column)
         penalties = [self._penalty(candidate, scaled) for candidate in candidates]
         return int(candidates[int(np.argmin(penalties))])
-
-    def _residual(self, node: int, chosen: int) -> np.ndarray:
-        """A node's column without what the chosen one explains."""
-        residual: np.ndarray = self._lingam._residual(self._rows[:, node], self._rows[:, chosen])
-        return residual
 
     def _penalty(self, candidate: int, scaled: dict[int, np.ndarray]) -> float:
         """Sum over all others of min(0, lead)^2."""

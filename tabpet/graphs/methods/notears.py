@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tabpet.clock import Clock, OutOfTime
 from tabpet.entries import Estimate, Estimator
-from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic
+from tabpet.graphs.acyclicity import acyclicity, drop_weakest_until_acyclic, is_acyclic, threshold
 from tabpet.graphs.sortability import explained_variances, sortability
 from tabpet.section import NonNegative, Section
 
@@ -112,11 +112,6 @@ def estimate_notears(values: np.ndarray, settings: NotearsSettings, clock: Clock
     facts["varsortability"] = sortability(weights, np.diag(covariance))
     facts["r2_sortability"] = sortability(weights, explained_variances(covariance))
     return Estimate(weights, status=status, reason=reason, facts=facts, warnings=warnings)
-
-
-def threshold(weights: np.ndarray, smallest: float) -> np.ndarray:
-    """Set weights below `smallest` in absolute value to zero."""
-    return np.where(np.abs(weights) < smallest, 0.0, weights)
 
 
 def minimise(

@@ -39,13 +39,7 @@ def estimate_pc(values: np.ndarray, settings: PcSettings, clock: Clock) -> Estim
     need("causallearn", "PC")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.savez(
-            folder / "task.npz",
-            values=values,
-            alpha=settings.alpha,
-            max_conditions=settings.max_conditions,
-            shrinkage=settings.shrinkage,
-        )
+        np.savez(folder / "task.npz", values=values, **settings.model_dump())
         failure = _run_worker(folder, clock)
         edges, stage = _best_so_far(folder, settings, values.shape[1])
         tests = folder / "tests.npy"
