@@ -18,6 +18,7 @@ from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
 SCOPES = {**TASKS, "all": "All datasets"}
 OVERALL = "overall"
+NO_GAIN = "no dataset has an improvement: every baseline is 0"
 
 Treatment = tuple[str, str]  # model and encoding
 # What a table adds to the improvements of a treatment in a scope.
@@ -37,6 +38,8 @@ def significance_table(results: Results) -> Table:
         keys = {"model": model, "encoding": main, "task": scope}
         if gains["improvement"].notna().any():
             rows.append({**keys, **_tested(results, gains)})
+    if not rows:
+        return Table.empty("significance", NO_GAIN)
     data = pd.DataFrame(rows)
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
     labels = ["Overall" if model == OVERALL else model_label(model) for model in data["model"]]
@@ -143,6 +146,8 @@ def controls_table(results: Results) -> Table:
         return {} if encoding == main else _duel(results.paired(model, main, encoding, scope))
 
     data = _known_rows(results, treatments, duel)
+    if data.empty:
+        return Table.empty("controls", NO_GAIN)
     columns = ["duels", "pet_win_rate", "pet_advantage", "pet_p", "oracle_pet_advantage"]
     data = data.reindex(columns=[*data.columns.difference(columns, sort=False), *columns])
     data["pet_p_holm"] = holm(data["pet_p"])
@@ -179,6 +184,8 @@ def oracle_table(results: Results) -> Table:
         }
 
     data = _known_rows(results, treatments, inflation)
+    if data.empty:
+        return Table.empty("oracle", NO_GAIN)
     return Table.of("oracle", data, panels_by_scope("oracle", data, "Model, encoding"))
 
 

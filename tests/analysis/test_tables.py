@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tabpet.analysis.captions import TABLES, table_files
+from tabpet.analysis.headline import headline
 from tabpet.analysis.paper import paper_table, read_reference
 from tabpet.analysis.results import Results
 from tabpet.analysis.table import Column, Panel, Table, show, spread, under
@@ -567,3 +568,16 @@ def test_one_seed_has_no_spread_and_still_every_table():
     table = MAKERS["main"](Results(runs_frame(runs), QUICK))
     assert table.data["sd"].isna().all()
     assert table.data["test"].notna().all()
+
+
+def test_baselines_without_an_error_leave_nothing_to_compare_and_every_table_says_so():
+    runs = [
+        Run(dataset, 42, "ft_transformer", encoding, 1, "regression", alpha, alpha, alpha)
+        for dataset in ("a", "b")
+        for encoding in ("spearman", "spearman-random", "spearman-learnable")
+        for alpha in (0.0, 1.0, 2.0)
+    ]
+    tables = make_tables(Results(runs_frame(runs), QUICK))
+    for name in ("significance", "controls", "oracle"):
+        assert tables[name].reason == "no dataset has an improvement: every baseline is 0"
+    assert headline(Results(runs_frame(runs), QUICK)).verdict.startswith("No answer yet")
