@@ -6,7 +6,7 @@ this, and so does whatever looks at a run from outside.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,8 @@ class Cell:
     @property
     def identity(self) -> dict[str, Any]:
         """The columns of its rows that name the cell."""
-        return {name: value for name, value in vars(self).items() if name != "study"}
+        named = [field.name for field in fields(Cell) if field.name != "study"]
+        return {name: getattr(self, name) for name in named}
 
     @property
     def graph(self) -> str | None:

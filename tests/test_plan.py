@@ -1,7 +1,9 @@
 """The cells of a run."""
 
+from tabpet.models.saint import SaintSettings
 from tabpet.plan import Cell, describe_differences, planned_cells
-from tabpet.settings import Settings
+from tabpet.settings import Settings, TrainingSettings
+from tabpet.training.cell import TrainingCell
 
 CONFIG = {"datasets": ["a"], "graphs": ["spearman"], "models": ["saint"], "learners": []}
 
@@ -45,3 +47,11 @@ def test_differences_are_named_by_their_path():
     said = describe_differences(old, new)
     assert said == "training.max_epochs: 3, now 30; batch_size: not set, now 32"
     assert describe_differences(old, old) == ""
+
+
+def test_what_names_a_cell_is_the_same_of_one_that_knows_more():
+    named = {"dataset": "wine", "split": 7, "model": "saint", "encoding": "spearman", "seed": 3}
+    assert Cell(**named).identity == named
+    more = {"alphas": (1.0,), "batch_size": 8}
+    settings = {"model_settings": SaintSettings(), "training": TrainingSettings()}
+    assert TrainingCell(**named, **more, **settings).identity == named
