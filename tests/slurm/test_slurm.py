@@ -250,9 +250,10 @@ def check_rows_of_what_is_over_its_time(run: Run) -> None:
 
 
 STARTS_A_CLUSTER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from tests.slurm.cluster import Cluster
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 folder = Path(sys.argv[1])
 with Cluster(folder) as cluster:
     cluster.ask("sbatch", "--output=/dev/null", f"--wrap=echo $$ > {folder}/job; exec sleep 3600")
