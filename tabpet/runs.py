@@ -4,6 +4,7 @@ A run is one dataset, split, model, encoding, seed and alpha. A cell of a transf
 alpha, one of a tuned learner or a plain reference a single run with no alpha.
 """
 
+import errno
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -156,7 +157,8 @@ def used_versions(*packages: str) -> dict[str, str]:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error of Python or of a library says that there is no memory left."""
     text = str(error).lower()
-    return isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY)
+    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or refused or any(words in text for words in _NO_MEMORY)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -187,7 +189,6 @@ _NO_MEMORY = (
     "bad_alloc",
     "bad allocation",
     "can't allocate memory",
-    "cannot allocate memory",
     "not enough memory",
     "out of memory",
 )

@@ -92,11 +92,17 @@ def _shared_alphas(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means_of_splits(curves: pd.DataFrame) -> pd.Series:
-    """The mean test score of an alpha over all splits, NaN where one of them lacks it."""
+    """The mean test score of an alpha over all splits, NaN where one of them lacks it.
+
+    Splits that have no alpha in common keep their own scores, so that each has a best one.
+    """
     keys = ["dataset", "model", "encoding"]
     splits = curves.groupby(keys)["split"].transform("nunique")
     tests = curves.groupby([*keys, "alpha"])["test"]
-    return tests.transform("mean").where(tests.transform("size") == splits)
+    shared = tests.transform("size") == splits
+    in_common = (shared & (curves["alpha"] > 0)).groupby([curves[key] for key in keys])
+    means = tests.transform("mean").where(shared)
+    return means.where(in_common.transform("any"), curves["test"])
 
 
 def is_best(curves: pd.DataFrame, column: str) -> pd.Series:

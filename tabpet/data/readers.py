@@ -120,7 +120,8 @@ def _parse_csv(content: bytes, path: Path, encoding: str) -> pd.DataFrame:
             for name in frame
             if (numbers := _read_decimal_commas(frame[name], separator)) is not None
         }
-        frame = frame.assign(**commas)
+        for name, numbers in commas.items():
+            frame[name] = numbers
         floats = [name for name in frame if frame[name].dtype == "float64" and name not in commas]
         if commas and floats:
             first = next(iter(commas))

@@ -27,7 +27,7 @@ def is_acyclic(weights: np.ndarray) -> bool:
 
 def threshold(weights: np.ndarray, smallest: float) -> np.ndarray:
     """Set weights below `smallest` in absolute value to zero."""
-    return np.where(np.abs(weights) < smallest, 0.0, weights)
+    return np.where(np.abs(weights) >= smallest, weights, 0.0)
 
 
 def drop_weakest_until_acyclic(weights: np.ndarray) -> np.ndarray:

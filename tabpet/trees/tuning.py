@@ -323,6 +323,6 @@ def _choose(
         reason = f"{ended} in trial {done + 1}, at round {cut.fit.trained}"
     else:
         tried = f"{done} of {wanted} trials were run and all failed"
-        reason = f"{tried}; {trials[-1].user_attrs['reason']}"
+        reason = f"{tried}; {trials[-1].user_attrs.get('reason', 'its loss was not a number')}"
         return make_run(seconds=spent, status=_state(trials[-1]), reason=reason)
     return make_run(seconds=spent, parameters=chosen.parameters, **describe_fit(chosen.fit, reason))

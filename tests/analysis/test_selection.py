@@ -169,6 +169,12 @@ def test_validation_chooses_in_each_split_and_the_oracle_once_for_all_of_them():
     without = [one for one in runs if (one.split, one.alpha) != (1, 2.0)]
     choices = choose_alphas(curves_over_alpha(runs_frame(without)))
     assert list(choices["oracle_alpha"]) == [0.5, 0.5]
+    # Splits that share no alpha choose by themselves: what validation says does not depend on it.
+    kept = {(1, 0.0), (1, 2.0), (2, 0.0), (2, 0.5), (2, 1.0)}
+    apart = [one for one in runs if (one.split, one.alpha) in kept]
+    choices = choose_alphas(curves_over_alpha(runs_frame(apart)))
+    assert list(choices["alpha"]) == [2.0, 1.0]
+    assert list(choices["oracle_alpha"]) == [2.0, 0.5]
 
 
 def test_with_one_seed_per_split_the_spread_is_that_over_splits():

@@ -217,6 +217,11 @@ def test_decimal_commas(tmp_path, separator, cells, expected):
     np.testing.assert_array_equal(read(path)["x"], expected)
 
 
+def test_decimal_commas_in_a_column_of_any_name(tmp_path):
+    (tmp_path / "t.csv").write_text("self;b\n1,5;2\n2,5;3\n")
+    assert list(read_table(tmp_path / "t.csv")["self"]) == [1.5, 2.5]
+
+
 def test_a_decimal_comma_is_no_guess(tmp_path):
     path = tmp_path / "t.csv"
     # Both marks as decimals: which one is meant can't be known.
