@@ -274,6 +274,14 @@ def test_a_search_in_which_all_fails_is_a_row(tmp_path, fake):
     assert run.reason == "13 of 13 trials were run and all failed; RuntimeError: no luck"
 
 
+@pytest.mark.filterwarnings("ignore:The value nan is not acceptable")
+def test_a_search_without_a_number_is_a_row(tmp_path, fake):
+    fake(results=[Fit(0.5, 0.5, np.nan, 3, 3)] * 13)
+    run, trials = search(tmp_path)
+    assert (run.status, run.test_score, len(trials)) == ("error", None, 13)
+    assert run.reason == "13 of 13 trials were run and all failed; its loss was not a number"
+
+
 def test_memory_that_runs_out_is_named(tmp_path, monkeypatch):
     def starve(*arguments):
         raise MemoryError("std::bad_alloc")
