@@ -18,11 +18,18 @@ test-slurm: $(READY) # on a throw-away Slurm on this machine, which is installed
 	tests/slurm/run
 
 # The project's own evidence, docs/reference.md: hours, at low priority; killed, it goes on from there.
+# BLOCK=graphs or BLOCK=authors is one of its other parts.
 # Who holds `running` is the only one, so a lock that a killed snakemake has left behind can go.
-REFERENCE := snakemake --profile profiles/local --configfile configs/reference.yaml --directory results/reference
+BLOCK ?= main
+CONFIGS_main := reference
+CONFIGS_graphs := reference reference-graphs
+CONFIGS_authors := paper authors reference-authors
+CONFIGS = $(or $(CONFIGS_$(BLOCK)),$(error There is no block $(BLOCK): give main, graphs or authors))
+FOLDER = results/$(if $(filter authors,$(BLOCK)),authors,reference)
+REFERENCE = snakemake --profile profiles/local --configfile $(CONFIGS:%=configs/%.yaml) --directory $(FOLDER)
 reference: $(READY)
-	@mkdir -p results/reference
-	@flock --nonblock --conflict-exit-code 75 results/reference/running \
+	@mkdir -p $(FOLDER)
+	@flock --nonblock --conflict-exit-code 75 $(FOLDER)/running \
 		sh -c '$(REFERENCE) --unlock --quiet all && exec nice -n 19 $(REFERENCE)' || { \
 		test $$? -ne 75 || echo "make reference is running already, or a job of a killed run is still at work."; \
 		exit 1; }

@@ -1,6 +1,7 @@
 """The shipped results are what today's code makes of the shipped scores."""
 
 import json
+import subprocess
 
 import pandas as pd
 import pytest
@@ -11,9 +12,11 @@ from tabpet.cli import app
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
 from tabpet.formats import percent, with_deviation
+from tabpet.places import ROOT
 from tabpet.plan import Cell
 from tabpet.reference import BLOCKS, SHIPPED, compare_runs, make_block, read_about, ship_block
 from tabpet.runs import Run, is_current, read_runs, runs_frame
+from tabpet.settings import read_settings
 from tabpet.training.files import Journal
 
 SHIPPED_BLOCKS = [name for name in BLOCKS if (SHIPPED / name).is_dir()]
@@ -153,3 +156,23 @@ def test_a_block_is_not_made_and_taken_back_at_once(tmp_path):
 def test_an_unknown_block_is_named():
     with pytest.raises(TabpetError, match="no block 'mian'"):
         CliRunner().invoke(app, ["reference", "--block", "mian"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("block", SHIPPED_BLOCKS)
+def test_make_reference_runs_a_block_with_the_settings_that_it_was_shipped_with(block):
+    recipe = make_reference(block).stdout
+    configs = recipe.split("--configfile")[1].split("--directory")[0].split()
+    asked = read_settings(*(ROOT / name for name in configs)).model_dump(mode="json")
+    shipped = read_about(SHIPPED / block)["settings"]
+    assert {name: asked[name] for name in shipped} == shipped
+
+
+def test_make_reference_of_an_unknown_block_names_it():
+    answer = make_reference("mian")
+    assert answer.returncode == 2
+    assert "no block mian: give main, graphs or authors" in answer.stderr
+
+
+def make_reference(block: str) -> "subprocess.CompletedProcess[str]":
+    command = ["make", "-n", "-o", ".venv/.ready", "reference", f"BLOCK={block}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
