@@ -15,7 +15,7 @@ import pandas as pd
 from tabpet.analysis.coverage import job_outcomes
 from tabpet.analysis.results import NULL_CONTROLS, TRANSFORMERS, TREES, Results, present
 from tabpet.analysis.sentences import write_sentences
-from tabpet.names import Method, encoding_label, model_label
+from tabpet.names import EncodingName, Method, encoding_label, model_label
 from tabpet.stats import (
     Comparison,
     Evidence,
@@ -39,13 +39,13 @@ class Headline:
 
 
 @dataclass(frozen=True)
-class Control:
-    """A null control beside the main encoding, on the datasets and splits that have both."""
+class Rival:
+    """Another encoding beside the main one, on the datasets and splits that have both."""
 
     kind: str
-    median: float  # improvement by the control itself
+    median: float  # improvement by the other encoding itself
     oracle_median: float
-    lead: pd.Series  # of the main encoding over the control, by dataset
+    lead: pd.Series  # of the main encoding over the other, by dataset
 
     @property
     def datasets(self) -> int:
@@ -60,7 +60,8 @@ class Effect:
     improvements: pd.Series  # percent, by dataset
     oracle_median: float
     comparison: Comparison
-    controls: tuple[Control, ...]  # that were planned
+    controls: tuple[Rival, ...]  # null controls that were planned
+    graphs: tuple[Rival, ...]  # the other ones that were planned
     decision: ModelDecision
 
     @property
@@ -130,27 +131,36 @@ def main_effects(results: Results) -> list[Effect]:
                 rows["improvement"], settings.level, settings.rope, settings.bootstrap
             ),
             controls=beside,
+            graphs=tuple(_other_graphs(results, decision.model)),
             decision=decision,
         )
         for decision, rows, beside in zip(decisions, gains, controls, strict=True)
     ]
 
 
-def _controls(results: Results, model: str) -> Iterator[Control]:
+def _controls(results: Results, model: str) -> Iterator[Rival]:
     """The null controls that a model was planned with, also without a usable result."""
-    main, scores = results.settings.main_encoding, results.scores
-    planned = set(scores.loc[scores["model"] == model, "encoding"])
+    planned = results.planned_encodings(model)
     for kind in NULL_CONTROLS:
-        control = results.control_of_main(kind)
-        if control not in planned:
-            continue
-        both = results.paired(model, main, control)
-        yield Control(
-            kind=kind,
-            median=float(both["improvement_other"].median()),
-            oracle_median=float(both["oracle_improvement_other"].median()),
-            lead=both["improvement"] - both["improvement_other"],
-        )
+        if (control := results.control_of_main(kind)) in planned:
+            yield _rival(results, model, control, kind)
+
+
+def _other_graphs(results: Results, model: str) -> Iterator[Rival]:
+    """The other graphs that a model was planned with, also without a usable result."""
+    for encoding in results.planned_encodings(model):
+        if encoding != results.settings.main_encoding and not EncodingName.parse(encoding).control:
+            yield _rival(results, model, encoding, encoding_label(encoding))
+
+
+def _rival(results: Results, model: str, encoding: str, kind: str) -> Rival:
+    both = results.paired(model, results.settings.main_encoding, encoding)
+    return Rival(
+        kind=kind,
+        median=float(both["improvement_other"].median()),
+        oracle_median=float(both["oracle_improvement_other"].median()),
+        lead=both["improvement"] - both["improvement_other"],
+    )
 
 
 def _leads(effects: Sequence[Effect]) -> dict[str, Any]:

@@ -164,6 +164,10 @@ class Results:
         """The encodings that a model has choices for, in the order of the scores."""
         return list(self.averages[self.averages["model"] == model]["encoding"].unique())
 
+    def planned_encodings(self, model: str) -> list[str]:
+        """The encodings that a model has rows for, with or without a score, in their order."""
+        return list(self.scores[self.scores["model"] == model]["encoding"].unique())
+
     @cached_property
     def models(self) -> list[str]:
         """The transformers that have choices."""
