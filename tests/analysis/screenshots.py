@@ -17,7 +17,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--hide-scrollbars",
 )  # fmt: skip
-PICTURES = {"page-wide": (1280, 1500), "page-phone": (390, 1700)}
+PICTURES = {"page-wide": (1280, 1700), "page-phone": (390, 1700)}
 
 
 def open_browser(folder: Path) -> Chrome:
