@@ -18,14 +18,15 @@ test-slurm: $(READY) # on a throw-away Slurm on this machine, which is installed
 	tests/slurm/run
 
 # The project's own evidence, docs/reference.md: hours, at low priority; killed, it goes on from there.
-# BLOCK=graphs or BLOCK=authors is one of its other parts.
+# BLOCK=graphs, BLOCK=authors or BLOCK=cloud is one of its other parts.
 # Who holds `running` is the only one, so a lock that a killed snakemake has left behind can go.
 BLOCK ?= main
 CONFIGS_main := reference
 CONFIGS_graphs := reference reference-graphs
 CONFIGS_authors := paper authors reference-authors
-CONFIGS = $(or $(CONFIGS_$(BLOCK)),$(error There is no block $(BLOCK): give main, graphs or authors))
-FOLDER = results/$(if $(filter authors,$(BLOCK)),authors,reference)
+CONFIGS_cloud := $(CONFIGS_authors) reference-cloud
+CONFIGS = $(or $(CONFIGS_$(BLOCK)),$(error There is no block $(BLOCK): give main, graphs, authors or cloud))
+FOLDER = results/$(if $(filter authors cloud,$(BLOCK)),authors,reference)
 REFERENCE = snakemake --profile profiles/local --configfile $(CONFIGS:%=configs/%.yaml) --directory $(FOLDER)
 reference: $(READY)
 	@mkdir -p $(FOLDER)

@@ -10,6 +10,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,11 +19,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from tabpet.catalog import read_catalogs
+from tabpet.catalog import read_catalogs, select_datasets
 from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json, write_json, write_parquet, write_text
+from tabpet.formats import count
 from tabpet.places import ROOT
-from tabpet.plan import Cell
+from tabpet.plan import Cell, planned_cells
 from tabpet.registry import TUNED
 from tabpet.settings import load_settings, read_settings
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHIPPED = ROOT / "reference"
-BLOCKS = ("main", "graphs", "authors")
+BLOCKS = ("main", "graphs", "authors", "cloud")
 # Where a results folder has what a block is made from.
 INPUTS = {
     "scores.parquet": "scores.parquet",
@@ -117,6 +119,7 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
             raise TabpetError(
                 f"There is no {results / source}: `snakemake partial` makes it of what is there."
             )
+    check_plan(results, settings)
     made = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True)
@@ -125,6 +128,24 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
     make_block(made, made, settings)
     shutil.rmtree(folder, ignore_errors=True)
     made.replace(folder)
+
+
+def check_plan(results: Path, settings: Mapping[str, Any]) -> None:
+    """Blocks share folders: see that scores are those of the cells that these settings plan."""
+    from tabpet.runs import read_runs
+
+    chosen = load_settings(settings)
+    catalog = read_catalogs([ROOT / "datasets.csv"])
+    datasets = select_datasets(catalog, chosen.datasets, chosen.exclude)
+    planned = set(planned_cells(chosen, datasets))
+    runs = read_runs(results / "scores.parquet")
+    there = set(starmap(Cell, runs[RUN[:-1]].itertuples(index=False)))
+    if planned != there:
+        raise TabpetError(
+            f"{results / 'scores.parquet'} has {count(len(there), 'cell')} and the config plans "
+            f"{len(planned):,}, of which {len(planned & there):,} are the same: make it with "
+            "`snakemake partial` and the same --configfile."
+        )
 
 
 def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:

@@ -1,8 +1,10 @@
 """The shipped results are what today's code makes of the shipped scores."""
 
 import json
+import shutil
 import subprocess
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +14,7 @@ from tabpet.analysis.results import GAINS, NULL_CONTROLS
 from tabpet.cli import app
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
-from tabpet.formats import percent, with_deviation
+from tabpet.formats import number, percent, with_deviation
 from tabpet.names import encoding_label
 from tabpet.places import ROOT
 from tabpet.plan import Cell
@@ -47,6 +49,10 @@ def test_the_readme_opens_with_the_shipped_answer():
     by_test = f"a median of {percent(claims['oracle'].median())} %"
     assert f"{by_test}, and {percent(claims['random_oracle'].median())} % for random" in opening
     assert f"{len(claims)} of 22 tables so far" in opening
+    gains = [text.strip() for text in splits_of_cloud()[0].split("|")]
+    spearman, random, shuffled = (f"{float(gains[place]):+.0f} %" for place in (4, 6, 8))
+    words = f"is {spearman} here on the same split, and {random} and {shuffled} with random and"
+    assert words in opening
 
 
 def test_the_docs_have_the_shipped_numbers():
@@ -59,34 +65,51 @@ def test_the_docs_have_the_shipped_numbers():
     assert "\n".join(lines) in docs
 
 
+def test_the_sentences_of_the_docs_have_the_shipped_numbers():
+    docs = (SHIPPED.parent / "docs/reference.md").read_text(encoding="utf-8")
+    prose = " ".join(docs.split())
+    claims = pd.read_csv(SHIPPED / "main/tables/claims.csv").drop(columns="dataset")
+    median = claims.median().map(percent)
+    better = f"better on {(claims['validation'] > 0).sum()} of {len(claims)}"
+    assert f"(median {median['validation']} %, {better}" in prose
+    assert f"random ones ({median['random']} %) or shuffled ones ({median['shuffled']} %)" in prose
+    assert f"from {median['validation']} to {median['oracle']} %" in prose
+    by_test = f"random {median['random_oracle']} %, shuffled {median['shuffled_oracle']} %"
+    assert by_test in prose
+    hours = {block: read_about(SHIPPED / block)["hours"] for block in SHIPPED_BLOCKS}
+    for block, figure in hours.items():
+        assert f"{block} {figure:.1f}" in prose
+
+
 def test_the_docs_have_the_medians_of_further_graphs():
     docs = (SHIPPED.parent / "docs/reference.md").read_text(encoding="utf-8")
     lines = further_graphs()
     assert len(lines) == 6
     assert "\n".join(lines) in docs
     about = read_about(SHIPPED / "graphs")
-    assert f"| {about['finished']} of {about['planned']} (" in docs
+    tables = len(pd.read_csv(SHIPPED / "graphs/tables/claims.csv"))
+    assert f"| {about['finished']} of {about['planned']} ({tables} tables) |" in docs
 
 
 def further_graphs() -> list[str]:
     """A line for each encoding of the second block: medians over its tables, and how many gain."""
     paper = pd.read_csv(SHIPPED / "graphs/tables/paper.csv")
-    runs = paper[(paper["table"] == "graph methods") & paper["improvement"].notna()]
-    gains = {
-        encoding_label(graph): runs[runs["cell"] == f"ft_transformer/{graph}+pet"]
-        for graph in read_about(SHIPPED / "graphs")["settings"]["graphs"]
-    }
-    claims = pd.read_csv(SHIPPED / "graphs/tables/claims.csv")
+    claims = pd.read_csv(SHIPPED / "graphs/tables/claims.csv").set_index("dataset")
+    gains = {}
+    for graph in read_about(SHIPPED / "graphs")["settings"]["graphs"]:
+        cells = paper[paper["cell"] == f"ft_transformer/{graph}+pet"].set_index("dataset")
+        gains[encoding_label(graph)] = cells[["paper_improvement", *GAINS]]
     for kind in NULL_CONTROLS:
         both = {kind: "improvement", f"{kind}_oracle": "oracle_improvement"}
         gains[f"Spearman, {kind}"] = claims[list(both)].rename(columns=both)
     lines = []
     for label, rows in gains.items():
-        medians = rows.reindex(columns=["paper_improvement", *GAINS]).median().map(percent)
-        better = [f"{(rows[column] > 0).sum()} of {len(rows)}" for column in GAINS]
-        texts = [medians["paper_improvement"]]
-        for column, share in zip(GAINS, better, strict=True):
-            texts += [medians[column], share]
+        rows = rows.dropna(subset=GAINS)
+        assert set(rows.index) == set(claims.index)  # medians of other tables are no comparison
+        published = rows["paper_improvement"].median() if "paper_improvement" in rows else np.nan
+        texts = [percent(published)]
+        for column in GAINS:
+            texts += [percent(rows[column].median()), f"{(rows[column] > 0).sum()} of {len(rows)}"]
         lines.append(f"| {label} | {' | '.join(texts)} |")
     return lines
 
@@ -109,7 +132,31 @@ def test_the_docs_have_the_scores_under_the_released_choices():
         ]
         assert f"| {dataset} | {' | '.join(texts)} |" in docs
     about = read_about(SHIPPED / "authors")
-    assert f"| {about['finished']} of {about['planned']} (" in docs
+    assert f"| {about['finished']} of {about['planned']} ({', '.join(ours.index)}) |" in docs
+
+
+def test_the_docs_have_the_gains_on_each_split_of_cloud():
+    docs = (SHIPPED.parent / "docs/reference.md").read_text(encoding="utf-8")
+    assert "\n".join(splits_of_cloud()) in docs
+
+
+def splits_of_cloud() -> list[str]:
+    """A line for each split of the fourth block: the baseline, and gains by an alpha of its own."""
+    runs = read_runs(SHIPPED / "cloud/scores.parquet")
+    keys = ["split", "encoding", "alpha"]
+    means = runs.groupby(keys, sort=False)[["val_score", "test_score"]].mean().astype(float)
+    lines = []
+    for split in read_about(SHIPPED / "cloud")["settings"]["splits"]:
+        here = means.loc[split]
+        texts = [number(here.loc["spearman", "test_score"][0.0], 4)]
+        for encoding in ("spearman", "spearman-random", "spearman-shuffled"):
+            error = here.loc[encoding]
+            trained = error.drop(index=0.0)
+            for column in ("val_score", "test_score"):
+                chosen = trained["test_score"][trained[column].idxmin()]
+                texts.append(percent(100 * (1 - chosen / error["test_score"][0.0])))
+        lines.append(f"| {split} | {' | '.join(texts)} |")
+    return lines
 
 
 def run(seed: int, test_score: float, trials: int = 3) -> Run:
@@ -139,6 +186,19 @@ def test_a_folder_without_scores_ships_nothing(tmp_path):
     with pytest.raises(TabpetError, match="snakemake partial"):
         ship_block(tmp_path, tmp_path / "block", {"datasets": ["cloud"]})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_scores_of_other_cells_are_not_shipped(tmp_path):
+    main, results = SHIPPED / "main", tmp_path / "results"
+    for name, place in reference.INPUTS.items():
+        (results / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(main / name, results / place)
+    settings = read_about(main)["settings"]
+    ship_block(results, tmp_path / "main", settings)
+    assert read_about(tmp_path / "main") == read_about(main)
+    with pytest.raises(TabpetError, match="594 cells and the config plans 27, of which 27 are the"):
+        ship_block(results, tmp_path / "other", {**settings, "datasets": ["cloud"]})
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_command_prints_the_answer_and_the_comparison(tmp_path, monkeypatch):
@@ -199,12 +259,14 @@ def test_make_reference_runs_a_block_with_the_settings_that_it_was_shipped_with(
     asked = read_settings(*(ROOT / name for name in configs)).model_dump(mode="json")
     shipped = read_about(SHIPPED / block)["settings"]
     assert {name: asked[name] for name in shipped} == shipped
+    folder = recipe.split("--directory")[1].split()[0]
+    assert folder == f"results/{'authors' if block in ('authors', 'cloud') else 'reference'}"
 
 
 def test_make_reference_of_an_unknown_block_names_it():
     answer = make_reference("mian")
     assert answer.returncode == 2
-    assert "no block mian: give main, graphs or authors" in answer.stderr
+    assert "no block mian: give main, graphs, authors or cloud" in answer.stderr
 
 
 def make_reference(block: str) -> "subprocess.CompletedProcess[str]":

@@ -61,7 +61,7 @@ class Effect:
     oracle_median: float
     comparison: Comparison
     controls: tuple[Rival, ...]  # null controls that were planned
-    graphs: tuple[Rival, ...]  # the other ones that were planned
+    graphs: tuple[Rival, ...]  # other graphs that were planned
     decision: ModelDecision
 
     @property

@@ -25,6 +25,7 @@ PRESETS = {
     "reference": ([], 22, 3, 0),
     "reference-graphs": (["reference"], 10, 3, 2),
     "reference-authors": (["paper", "authors"], 5, 1, 0),
+    "reference-cloud": (["paper", "authors", "reference-authors"], 1, 4, 0),
 }
 
 
