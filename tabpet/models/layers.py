@@ -1,7 +1,7 @@
 """Layers of several members: tensors are (members, batch, ..., width), weights (members, ...)."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +12,9 @@ from tabpet.models.weights import Members
 
 Bias = Literal["uniform", "zero", "none"]
 FFN_FACTOR = 4  # hidden width of a gated feed-forward network, as a multiple of its width
+HAS_ONEDNN = torch.backends.mkldnn.is_available()
+_WIDE_VECTORS = HAS_ONEDNN and torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+_WORTH_ONEDNN = 2**21  # multiplications of a member's product, from which a call of its own pays
 _WEIGHTS_KEPT = 2**26  # attention weights of a layer and all members, kept for the backward pass
 _WEIGHTS_AT_ONCE = 2**20  # attention weights between tokens and a context, of all members
 
@@ -32,11 +35,54 @@ class MemberLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(members, ..., d_in) to (members, ..., d_out)."""
         flat = x.reshape(x.shape[0], -1, x.shape[-1])
-        if self.bias is None:
+        if _by_onednn(flat, self.weight):
+            y = OneDNNLinear.apply(flat, self.weight, self.bias)
+        elif self.bias is None:
             y = torch.bmm(flat, self.weight)
         else:
             y = torch.baddbmm(self.bias[:, None], flat, self.weight)
         return y.view(*x.shape[:-1], -1)
+
+
+class OneDNNLinear(torch.autograd.Function):
+    """(members, n, d_in) times (members, d_in, d_out), plus a bias, by oneDNN.
+
+    torch has MKL do its products, which on AMD processors uses half the width of AVX-512.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """A product per member."""
+        ctx.save_for_backward(x, weight)
+        return _products(x.contiguous(), weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Those of the operands, by products again."""
+        (x, weight), gradient = ctx.saved_tensors, gradients[0].contiguous()
+        to_x, to_weight, to_bias = ctx.needs_input_grad
+        return (
+            _products(gradient, weight.mT) if to_x else None,
+            _products(x.contiguous().mT, gradient) if to_weight else None,
+            gradient.sum(dim=1) if to_bias else None,
+        )
+
+
+def _by_onednn(x: Tensor, weight: Tensor) -> bool:
+    """Whether oneDNN multiplies these faster; it does so member by member."""
+    multiplications = x.shape[1] * weight.shape[1] * weight.shape[2]
+    fits = x.is_cpu and x.dtype == weight.dtype == torch.float32
+    return _WIDE_VECTORS and fits and multiplications >= _WORTH_ONEDNN
+
+
+def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    biases = [None] * len(a) if bias is None else bias
+    products = [
+        # The only product of floats that torch leaves to oneDNN; torch.compile uses it.
+        torch.ops.mkldnn._linear_pointwise(left, right.mT, shift, "none", [], "")
+        for left, right, shift in zip(a, b, biases, strict=True)
+    ]
+    return torch.stack(products) if len(products) > 1 else products[0][None]
 
 
 class MemberLayerNorm(nn.Module):

@@ -113,3 +113,40 @@ def test_a_norm_is_that_of_each_member():
     x = normal(3, 4, 5, 6)
     plain = torch.stack([F.layer_norm(x[m], (6,), norm.weight[m], norm.bias[m]) for m in range(3)])
     assert_same(norm(x), plain, x, *norm.parameters())
+
+
+@pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+@pytest.mark.parametrize("bias", ["uniform", "none"])
+@pytest.mark.parametrize("rows", [40, 1])  # tokens as they come, and one of them in every row
+def test_a_large_product_by_onednn_is_that_of_each_member(
+    monkeypatch: pytest.MonkeyPatch, bias: layers.Bias, rows: int
+):
+    monkeypatch.setattr(layers, "_WIDE_VECTORS", True)
+    monkeypatch.setattr(layers, "_WORTH_ONEDNN", 0)
+    layer = MemberLinear(Members(3, 1), 48, 7, bias=bias)
+    x = normal(3, 40, 5, 48).detach().float().requires_grad_()
+    taken = x[:, :, :rows]
+    shift = 0.0 if layer.bias is None else layer.bias[:, None, None]
+    plain = torch.einsum("mbti,mio->mbto", taken, layer.weight) + shift
+    assert "OneDNN" in type(layer(taken).grad_fn.next_functions[0][0]).__name__
+    ours = layer(taken)
+    torch.testing.assert_close(ours, plain)
+    inputs = (x, *layer.parameters())
+    # A sum's gradient is one number, expanded: no layout that oneDNN would take as it is.
+    for weighting in (torch.ones(()), torch.randn(ours.shape)):
+        gradients = torch.autograd.grad((ours * weighting).sum(), inputs, retain_graph=True)
+        expected = torch.autograd.grad((plain * weighting).sum(), inputs, retain_graph=True)
+        for gradient, other in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(gradient, other, rtol=1e-4, atol=1e-4)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(taken), plain)
+
+
+@pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+def test_a_member_alone_has_the_same_products_to_the_last_digit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(layers, "_WIDE_VECTORS", True)
+    together = MemberLinear(Members(3, 1), 192, 192)
+    x = torch.randn(3, 32, 10, 192)
+    alone = MemberLinear(Members(1, 1), 192, 192)
+    alone.load_state_dict({name: weight[1:2] for name, weight in together.state_dict().items()})
+    assert torch.equal(together(x)[1:2], alone(x[1:2]))
