@@ -156,9 +156,8 @@ class Attention(nn.Module):
 
     def attend(self, qkv: Tensor) -> Tensor:
         """(members, B, tokens, 3 * inner) to (members, B, tokens, width)."""
-        query, key, value = self._by_head(qkv)
-        mixed = attention(query, key, value, self.dropout if self.training else 0.0)
-        return self.out(mixed.transpose(2, 3).flatten(3))
+        heads = qkv.unflatten(-1, (3, self.n_heads, self.head_width))
+        return self.out(attention(heads, self.dropout if self.training else 0.0))
 
     def keys_values(self, x: Tensor) -> Tensor:
         """(members, B, tokens, width) to (2, members, B, heads, tokens, head_width)."""
@@ -188,39 +187,46 @@ class Attention(nn.Module):
         return qkv.unflatten(-1, (3, self.n_heads, self.head_width)).permute(3, 0, 1, 4, 2, 5)
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Tensor:
-    """Attention of (members, B, heads, tokens, head_width); its weights are dropped with p."""
-    attend = _plain_attention if query.is_cpu else _fused_attention
-    return attend(query, key, value, p)
+def attention(qkv: Tensor, p: float) -> Tensor:
+    """(members, B, tokens, 3, heads, head_width) to (members, B, tokens, heads * head_width).
+
+    Attention weights are dropped with probability p.
+    """
+    return (_plain_attention if qkv.is_cpu else _fused_attention)(qkv, p)
 
 
-def _plain_attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Tensor:
+def _plain_attention(qkv: Tensor, p: float) -> Tensor:
     """Attention member by member; on a wide table its weights are not kept but computed again."""
-    weights_shape = (*query.shape[1:-1], key.shape[-2])
-    mask = dropout_mask(weights_shape, p, query.device) if p > 0 else None
+    n_members, n_rows, n_tokens, _, n_heads, head_width = qkv.shape
+    shape = (n_rows, n_heads, n_tokens, n_tokens)
+    mask = dropout_mask(shape, p, qkv.device).mT.contiguous() if p > 0 else None
 
-    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        weights = torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, dim=-1)
-        return (weights if mask is None else weights * mask) @ value
+    def attend(qkv: Tensor) -> Tensor:
+        query, key, value = qkv.permute(2, 0, 3, 1, 4).contiguous()
+        # A row per key: torch's softmax is several times slower over a last axis shorter than 16.
+        weights = torch.softmax(key @ (query * head_width**-0.5).mT, dim=-2)
+        mixed = (weights if mask is None else weights * mask).mT @ value
+        return mixed.transpose(1, 2).flatten(2)
 
-    members = zip(query, key, value, strict=True)
-    if len(query) * math.prod(weights_shape) <= _WEIGHTS_KEPT:
-        return torch.stack([attend(*member) for member in members])
-    return torch.stack([checkpoint(attend, *member, use_reentrant=False) for member in members])
+    if n_members * math.prod(shape) <= _WEIGHTS_KEPT:
+        return torch.stack([attend(member) for member in qkv])
+    return torch.stack([checkpoint(attend, member, use_reentrant=False) for member in qkv])
 
 
-def _fused_attention(query: Tensor, key: Tensor, value: Tensor, p: float) -> Tensor:
+def _fused_attention(qkv: Tensor, p: float) -> Tensor:
     """torch's own attention, which keeps no weights for the backward pass on a GPU."""
+    query, key, value = qkv.permute(3, 0, 1, 4, 2, 5)
     if p == 0:
         rows = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)
-        return F.scaled_dot_product_attention(*rows).unflatten(0, query.shape[:2])
+        mixed = F.scaled_dot_product_attention(*rows).unflatten(0, query.shape[:2])
+        return mixed.transpose(2, 3).flatten(3)
     devices = [query.device] if query.is_cuda else []
-    mixed = []
+    members = []
     for place, member in enumerate(zip(query, key, value, strict=True)):
         # Every member but the last gives its random numbers back: all share a mask.
         with torch.random.fork_rng(devices, enabled=place < len(query) - 1):
-            mixed.append(F.scaled_dot_product_attention(*member, dropout_p=p))
-    return torch.stack(mixed)
+            members.append(F.scaled_dot_product_attention(*member, dropout_p=p))
+    return torch.stack(members).transpose(2, 3).flatten(3)
 
 
 class GatedFeedForward(nn.Module):

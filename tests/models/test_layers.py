@@ -23,6 +23,16 @@ def mask_of(*shape: int) -> Tensor:
     return (torch.rand(*shape, generator=generator) > 0.3).double() / 0.7
 
 
+def joined(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """(members, rows, tokens, 3, heads, width) of three by head."""
+    return torch.stack([q, k, v]).permute(1, 2, 4, 0, 3, 5)
+
+
+def by_token(mixed: Tensor) -> Tensor:
+    """(members, rows, heads, tokens, width) to (members, rows, tokens, all)."""
+    return mixed.transpose(2, 3).flatten(3)
+
+
 def plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | float = 1.0) -> Tensor:
     return (torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) * mask) @ v
 
@@ -39,7 +49,7 @@ def assert_same(ours: Tensor, plain: Tensor, *inputs: Tensor) -> None:
 
 def test_attention_is_its_formula():
     q, k, v = (normal(*SHAPE, seed=seed) for seed in range(3))
-    assert_same(attention(q, k, v, 0.0), plain_attention(q, k, v), q, k, v)
+    assert_same(attention(joined(q, k, v), 0.0), by_token(plain_attention(q, k, v)), q, k, v)
 
 
 @pytest.mark.parametrize("kept", [0, 2**30])  # computed again, or kept
@@ -50,7 +60,8 @@ def test_attention_drops_weights_with_one_mask_for_all_members(
     q, k, v = (normal(*SHAPE, seed=seed) for seed in range(3))
     mask = mask_of(4, 2, 5, 5)
     monkeypatch.setattr(layers, "dropout_mask", lambda *_: mask)
-    assert_same(attention(q, k, v, 0.3), plain_attention(q, k, v, mask), q, k, v)
+    plain = by_token(plain_attention(q, k, v, mask))
+    assert_same(attention(joined(q, k, v), 0.3), plain, q, k, v)
 
 
 def test_fused_attention_drops_the_same_weights_of_every_member():
@@ -60,14 +71,14 @@ def test_fused_attention_drops_the_same_weights_of_every_member():
         for seed in range(3)
     )
     torch.manual_seed(1)
-    together = layers._fused_attention(q, k, v, 0.5)
+    together = layers._fused_attention(joined(q, k, v), 0.5)
     after = torch.rand(1)
     torch.manual_seed(1)
-    alone = layers._fused_attention(q[:1], k[:1], v[:1], 0.5)
+    alone = layers._fused_attention(joined(q[:1], k[:1], v[:1]), 0.5)
     assert torch.equal(after, torch.rand(1))  # further draws do not depend on members either
     for member in together:
         torch.testing.assert_close(member, alone[0])
-    assert not torch.allclose(together, plain_attention(q, k, v))
+    assert not torch.allclose(together, by_token(plain_attention(q, k, v)))
     for gradient in torch.autograd.grad(together.square().sum(), (q, k, v)):
         torch.testing.assert_close(gradient, gradient[:1].expand(SHAPE))
 
@@ -82,7 +93,7 @@ def test_cls_attention_is_that_of_the_first_token(p: float, monkeypatch: pytest.
     x = normal(3, 4, 5, 12)
     q, k, v = cls.qkv(x).view(3, 4, 5, 3, 2, 6).permute(3, 0, 1, 4, 2, 5)
     plain = plain_attention(q, k, v, mask.mT[:, :, None] if p else 1.0)
-    plain = cls.out(plain.transpose(2, 3).flatten(3))[:, :, :1]
+    plain = cls.out(by_token(plain))[:, :, :1]
     assert_same(cls(x), plain, x, *cls.parameters())
 
 
