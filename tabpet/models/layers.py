@@ -1,22 +1,36 @@
 """Layers of several members: tensors are (members, batch, ..., width), weights (members, ...)."""
 
 import math
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from tabpet.models.weights import Members
 
 Bias = Literal["uniform", "zero", "none"]
 FFN_FACTOR = 4  # hidden width of a gated feed-forward network, as a multiple of its width
-HAS_ONEDNN = torch.backends.mkldnn.is_available()
-_WIDE_VECTORS = HAS_ONEDNN and torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+_SHORT_AXIS = 16  # below it, torch's softmax over the last axis is several times slower
 _WORTH_ONEDNN = 2**21  # multiplications of a member's product, from which a call of its own pays
 _WEIGHTS_KEPT = 2**26  # attention weights of a layer and all members, kept for the backward pass
 _WEIGHTS_AT_ONCE = 2**20  # attention weights between tokens and a context, of all members
+
+# The only product of floats that torch leaves to oneDNN; torch.compile uses it.
+HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _is_wide_amd() -> bool:
+    """Whether this is a processor on which MKL uses half the width of the vectors."""
+    cpu = Path("/proc/cpuinfo")
+    wide = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+    return wide and cpu.is_file() and "AuthenticAMD" in cpu.read_text(errors="replace")
+
+
+_BY_ONEDNN = HAS_ONEDNN and _is_wide_amd()
 
 
 class MemberLinear(nn.Module):
@@ -47,23 +61,24 @@ class MemberLinear(nn.Module):
 class OneDNNLinear(torch.autograd.Function):
     """(members, n, d_in) times (members, d_in, d_out), plus a bias, by oneDNN.
 
-    torch has MKL do its products, which on AMD processors uses half the width of AVX-512.
+    torch has MKL do its products, which on AMD processors does not use AVX-512.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """A product per member."""
         ctx.save_for_backward(x, weight)
-        return _products(x.contiguous(), weight, bias)
+        return _products(x, weight, bias)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Those of the operands, by products again."""
-        (x, weight), gradient = ctx.saved_tensors, gradients[0].contiguous()
+        (x, weight), gradient = ctx.saved_tensors, gradients[0]
         to_x, to_weight, to_bias = ctx.needs_input_grad
         return (
             _products(gradient, weight.mT) if to_x else None,
-            _products(x.contiguous().mT, gradient) if to_weight else None,
+            _products(x.mT, gradient) if to_weight else None,
             gradient.sum(dim=1) if to_bias else None,
         )
 
@@ -72,17 +87,21 @@ def _by_onednn(x: Tensor, weight: Tensor) -> bool:
     """Whether oneDNN multiplies these faster; it does so member by member."""
     multiplications = x.shape[1] * weight.shape[1] * weight.shape[2]
     fits = x.is_cpu and x.dtype == weight.dtype == torch.float32
-    return _WIDE_VECTORS and fits and multiplications >= _WORTH_ONEDNN
+    return _BY_ONEDNN and fits and multiplications >= _WORTH_ONEDNN
 
 
 def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     biases = [None] * len(a) if bias is None else bias
-    products = [
-        # The only product of floats that torch leaves to oneDNN; torch.compile uses it.
+    products = (
         torch.ops.mkldnn._linear_pointwise(left, right.mT, shift, "none", [], "")
         for left, right, shift in zip(a, b, biases, strict=True)
-    ]
-    return torch.stack(products) if len(products) > 1 else products[0][None]
+    )
+    if len(a) == 1:
+        return next(products)[None]
+    result = a.new_empty(len(a), a.shape[1], b.shape[2])
+    for place, product in zip(result, products, strict=True):  # one beside the result, not all
+        place.copy_(product)
+    return result
 
 
 class MemberLayerNorm(nn.Module):
@@ -198,15 +217,19 @@ def attention(qkv: Tensor, p: float) -> Tensor:
 def _plain_attention(qkv: Tensor, p: float) -> Tensor:
     """Attention member by member; on a wide table its weights are not kept but computed again."""
     n_members, n_rows, n_tokens, _, n_heads, head_width = qkv.shape
-    shape = (n_rows, n_heads, n_tokens, n_tokens)
-    mask = dropout_mask(shape, p, qkv.device).mT.contiguous() if p > 0 else None
+    shape = (n_rows, n_heads, n_tokens, n_tokens)  # a row per query, or where it is short, per key
+    by_key = n_tokens < _SHORT_AXIS
+    mask = dropout_mask(shape, p, qkv.device) if p > 0 else None
+    if mask is not None and by_key:
+        mask = mask.mT.contiguous()
 
     def attend(qkv: Tensor) -> Tensor:
         query, key, value = qkv.permute(2, 0, 3, 1, 4).contiguous()
-        # A row per key: torch's softmax is several times slower over a last axis shorter than 16.
-        weights = torch.softmax(key @ (query * head_width**-0.5).mT, dim=-2)
-        mixed = (weights if mask is None else weights * mask).mT @ value
-        return mixed.transpose(1, 2).flatten(2)
+        query = query * head_width**-0.5
+        scores = key @ query.mT if by_key else query @ key.mT
+        weights = torch.softmax(scores, dim=-2 if by_key else -1)
+        weights = weights if mask is None else weights * mask
+        return ((weights.mT if by_key else weights) @ value).transpose(1, 2).flatten(2)
 
     if n_members * math.prod(shape) <= _WEIGHTS_KEPT:
         return torch.stack([attend(member) for member in qkv])

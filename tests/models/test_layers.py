@@ -47,18 +47,20 @@ def assert_same(ours: Tensor, plain: Tensor, *inputs: Tensor) -> None:
         torch.testing.assert_close(gradient, other)
 
 
-def test_attention_is_its_formula():
-    q, k, v = (normal(*SHAPE, seed=seed) for seed in range(3))
+@pytest.mark.parametrize("tokens", [1, 5, 17])  # a row per key, and where it is long per query
+def test_attention_is_its_formula(tokens: int):
+    q, k, v = (normal(3, 4, 2, tokens, 6, seed=seed) for seed in range(3))
     assert_same(attention(joined(q, k, v), 0.0), by_token(plain_attention(q, k, v)), q, k, v)
 
 
+@pytest.mark.parametrize("tokens", [5, 17])
 @pytest.mark.parametrize("kept", [0, 2**30])  # computed again, or kept
 def test_attention_drops_weights_with_one_mask_for_all_members(
-    monkeypatch: pytest.MonkeyPatch, kept: int
+    monkeypatch: pytest.MonkeyPatch, kept: int, tokens: int
 ):
     monkeypatch.setattr(layers, "_WEIGHTS_KEPT", kept)
-    q, k, v = (normal(*SHAPE, seed=seed) for seed in range(3))
-    mask = mask_of(4, 2, 5, 5)
+    q, k, v = (normal(3, 4, 2, tokens, 6, seed=seed) for seed in range(3))
+    mask = mask_of(4, 2, tokens, tokens)
     monkeypatch.setattr(layers, "dropout_mask", lambda *_: mask)
     plain = by_token(plain_attention(q, k, v, mask))
     assert_same(attention(joined(q, k, v), 0.3), plain, q, k, v)
@@ -126,38 +128,65 @@ def test_a_norm_is_that_of_each_member():
     assert_same(norm(x), plain, x, *norm.parameters())
 
 
-@pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+def apart(layer: MemberLinear) -> MemberLinear:
+    """The layer with other weights for every member; drawn, they are equal."""
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight += normal(*weight.shape, seed=3).float()
+    return layer
+
+
+needs_onednn = pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+
+
+@needs_onednn
 @pytest.mark.parametrize("bias", ["uniform", "none"])
-@pytest.mark.parametrize("rows", [40, 1])  # tokens as they come, and one of them in every row
-def test_a_large_product_by_onednn_is_that_of_each_member(
-    monkeypatch: pytest.MonkeyPatch, bias: layers.Bias, rows: int
+@pytest.mark.parametrize("tokens", [5, 1])  # as they come, and one of them in every row
+def test_a_product_by_onednn_is_that_of_each_member(
+    monkeypatch: pytest.MonkeyPatch, bias: layers.Bias, tokens: int
 ):
-    monkeypatch.setattr(layers, "_WIDE_VECTORS", True)
+    monkeypatch.setattr(layers, "_BY_ONEDNN", True)
     monkeypatch.setattr(layers, "_WORTH_ONEDNN", 0)
-    layer = MemberLinear(Members(3, 1), 48, 7, bias=bias)
+    layer = apart(MemberLinear(Members(3, 1), 48, 7, bias=bias))
     x = normal(3, 40, 5, 48).detach().float().requires_grad_()
-    taken = x[:, :, :rows]
+    taken = x[:, :, :tokens]
+    ours = layer(taken)
+    assert "OneDNN" in ours.grad_fn.next_functions[0][0].name()
     shift = 0.0 if layer.bias is None else layer.bias[:, None, None]
     plain = torch.einsum("mbti,mio->mbto", taken, layer.weight) + shift
-    assert "OneDNN" in type(layer(taken).grad_fn.next_functions[0][0]).__name__
-    ours = layer(taken)
     torch.testing.assert_close(ours, plain)
     inputs = (x, *layer.parameters())
-    # A sum's gradient is one number, expanded: no layout that oneDNN would take as it is.
-    for weighting in (torch.ones(()), torch.randn(ours.shape)):
-        gradients = torch.autograd.grad((ours * weighting).sum(), inputs, retain_graph=True)
-        expected = torch.autograd.grad((plain * weighting).sum(), inputs, retain_graph=True)
-        for gradient, other in zip(gradients, expected, strict=True):
-            torch.testing.assert_close(gradient, other, rtol=1e-4, atol=1e-4)
+    # The gradient of a sum is one number, expanded.
+    for gradient in (torch.ones(()).expand(ours.shape), torch.randn(ours.shape)):
+        both = (torch.autograd.grad(y, inputs, gradient, retain_graph=True) for y in (ours, plain))
+        for own, other in zip(*both, strict=True):
+            torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-4)
     with torch.no_grad():
         torch.testing.assert_close(layer(taken), plain)
 
 
-@pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+@needs_onednn
 def test_a_member_alone_has_the_same_products_to_the_last_digit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(layers, "_WIDE_VECTORS", True)
-    together = MemberLinear(Members(3, 1), 192, 192)
-    x = torch.randn(3, 32, 10, 192)
-    alone = MemberLinear(Members(1, 1), 192, 192)
+    monkeypatch.setattr(layers, "_BY_ONEDNN", True)
+    together, alone = (MemberLinear(Members(n, 1), 192, 192) for n in (3, 1))
+    apart(together)
     alone.load_state_dict({name: weight[1:2] for name, weight in together.state_dict().items()})
-    assert torch.equal(together(x)[1:2], alone(x[1:2]))
+    x = normal(3, 32, 10, 192).detach().float()
+    group, single = together(x), alone(x[1:2])
+    assert "OneDNN" in group.grad_fn.next_functions[0][0].name()
+    assert torch.equal(group[1:2], single)
+    group.square().sum().backward()
+    single.square().sum().backward()
+    for own, other in zip(alone.parameters(), together.parameters(), strict=True):
+        assert torch.equal(own.grad, other.grad[1:2])
+
+
+@needs_onednn
+def test_a_product_by_onednn_has_no_second_derivative(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(layers, "_BY_ONEDNN", True)
+    monkeypatch.setattr(layers, "_WORTH_ONEDNN", 0)
+    layer = MemberLinear(Members(1, 1), 4, 3)
+    x = torch.ones(1, 2, 4, requires_grad=True)
+    (slope,) = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        slope.sum().backward()

@@ -1,5 +1,6 @@
 """Members of one module are what each would be alone."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from torch import nn
 
 from tabpet.encodings import control
+from tabpet.models import layers
 from tabpet.models.layers import dropout
 from tabpet.models.members import MemberModel
 from tests.models.tables import MODELS, SMALL, encoding_of, layout_of, rows_of, small_model
@@ -141,3 +143,21 @@ def perturb(model: nn.Module) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.005 * torch.randn(parameter.shape, generator=generator)
+
+
+@pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+@pytest.mark.parametrize("name", MODELS)
+def test_products_by_onednn_are_those_of_doubles(name: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(layers, "_BY_ONEDNN", True)
+    monkeypatch.setattr(layers, "_WORTH_ONEDNN", 0)
+    model = small_model(name, LAYOUT, encoding_of(LAYOUT.features), ALPHAS).eval()
+    doubled = copy.deepcopy(model).double()
+    numeric, codes = rows_of(LAYOUT)
+    outputs, exact = model(numeric, codes), doubled(numeric.double(), codes)
+    torch.testing.assert_close(outputs.double(), exact, rtol=1e-4, atol=1e-5)
+    weighting = torch.arange(1.0, 1 + len(ALPHAS))[:, None, None]  # members matter
+    for output in (outputs, exact):
+        (output.square() * weighting).sum().backward()
+    for own, other in zip(model.parameters(), doubled.parameters(), strict=True):
+        if own.grad is not None:
+            torch.testing.assert_close(own.grad.double(), other.grad, rtol=1e-4, atol=1e-4)

@@ -87,7 +87,7 @@ def test_equals_the_published_model(n_numeric: int, n_outputs: int, streams: int
     layout = layout_of(n_numeric, 3, n_outputs)
     settings = TabTransformerSettings(residual_streams=streams)
     model = build_model("tab_transformer", layout, settings, None, (0.0, 1.0), seed=1).eval()
-    model = model.double()  # six blocks would make 2e-5 of the rounding of single numbers
+    model = model.double()  # six blocks make 2e-5 of the rounding of float32
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():
         # Dynamic parts and norms start at constants that would hide a mistake.
