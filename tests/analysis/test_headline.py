@@ -65,7 +65,9 @@ def test_a_gain_without_controls_says_that_it_has_none():
     effect = line(result, "SAINT")
     assert "median +4.00 %, mean +4.00 %" in effect
     assert "better on 7 of 7 datasets" in effect
-    assert "Wilcoxon p = 0.016;" in effect  # 2 / 2^7 = 0.015625
+    assert "Wilcoxon p = 0.016," in effect  # 2 / 2^7 = 0.015625
+    # The third of all averages of two from either end: 3 / 2^7 is below 2.5 %, 5 / 2^7 is not.
+    assert "95 % interval of the typical gain +2.00 % to +6.00 %;" in effect
     assert "cannot be told from a gain by choosing" in line(result, "Null controls")
     assert line(result, "Oracle").endswith("a median of +5.00 % for SAINT (instead of +4.00 %).")
     assert line(result, "Trees") == "Trees: no tuned ones were run to compare with."
