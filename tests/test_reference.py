@@ -49,10 +49,18 @@ def test_the_readme_opens_with_the_shipped_answer():
     by_test = f"a median of {percent(claims['oracle'].median())} %"
     assert f"{by_test}, and {percent(claims['random_oracle'].median())} % for random" in opening
     assert f"{len(claims)} of 22 tables so far" in opening
+    low, high = interval_of_the_gain()
+    assert f"lies between {low} and {high} % (95 % interval)" in opening
     gains = [text.strip() for text in splits_of_cloud()[0].split("|")]
     spearman, random, shuffled = (f"{float(gains[place]):+.0f} %" for place in (4, 6, 8))
     words = f"is {spearman} here on the same split, and {random} and {shuffled} with random and"
     assert words in opening
+
+
+def interval_of_the_gain() -> list[str]:
+    """Of the main block, by the test of its headline."""
+    tests = pd.read_csv(SHIPPED / "main/tables/significance.csv").set_index("task")
+    return [percent(tests.loc["all", end]) for end in ("shift_low", "shift_high")]
 
 
 def test_the_docs_have_the_shipped_numbers():
@@ -73,6 +81,7 @@ def test_the_sentences_of_the_docs_have_the_shipped_numbers():
     better = f"better on {(claims['validation'] > 0).sum()} of {len(claims)}"
     assert f"(median {median['validation']} %, {better}" in prose
     assert f"random ones ({median['random']} %) or shuffled ones ({median['shuffled']} %)" in prose
+    assert f"interval of the typical gain {' to '.join(interval_of_the_gain())} %" in prose
     assert f"from {median['validation']} to {median['oracle']} %" in prose
     by_test = f"random {median['random_oracle']} %, shuffled {median['shuffled_oracle']} %"
     assert by_test in prose
