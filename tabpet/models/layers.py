@@ -91,6 +91,7 @@ def _by_onednn(x: Tensor, weight: Tensor) -> bool:
 
 
 def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """(members, n, k) times (members, k, m), member by member."""
     biases = [None] * len(a) if bias is None else bias
     products = (
         torch.ops.mkldnn._linear_pointwise(left, right.mT, shift, "none", [], "")
