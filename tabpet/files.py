@@ -81,6 +81,32 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
+def rounded_digest(path: Path) -> str:
+    """The same of a JSON or Parquet file with its numbers to six decimals, whatever wrote it.
+
+    What can't be read stands for itself.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    try:
+        is_json = path.suffix == ".json"
+        content = read_json(path) if is_json else pq.read_table(path).to_pydict()
+    except (ValueError, pa.ArrowException):
+        return file_digest(path)
+    text = json.dumps(_rounded(content), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _rounded(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _rounded(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_rounded(value) for value in content]
+    return round(content, 6) + 0.0 if isinstance(content, float) else content  # no -0.0
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))

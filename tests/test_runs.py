@@ -1,15 +1,17 @@
 """The row of a run: its types survive the file, its rules hold, and the score is sklearn's."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
 
 from tabpet.errors import TabpetError
-from tabpet.files import replacing
+from tabpet.files import replacing, write_json, write_parquet, write_text
 from tabpet.runs import (
     SCHEMA,
     Run,
     is_transient,
+    make_provenance,
     read_runs,
     score,
     stored_runs,
@@ -118,3 +120,41 @@ def test_rows_come_back_as_objects(tmp_path):
     ]
     write_runs(runs, tmp_path / "r.parquet")
     assert stored_runs(tmp_path / "r.parquet") == runs
+
+
+def provenance_of(folder, shift=0.0, text="a"):
+    """The provenance of a run whose inputs are written to a folder, with some shift in numbers."""
+    inputs = {"split": folder / "s.parquet", "split info": folder / "s.json"}
+    inputs |= {"encoding": folder / "e.parquet", "encoding info": folder / "e.json"}
+    write_parquet(pd.DataFrame({"x": [1e-9, 2.0]}), inputs["split"])
+    write_json({"rows": 2}, inputs["split info"])
+    values = np.array([1.4189168913457393, 0.0, -0.25]) + shift
+    write_parquet(pd.DataFrame({"feature": [text, "b", "c"], "pe_1": values}), inputs["encoding"])
+    write_json({"k": 1, "eigenvalues": [shift, 0.157]}, inputs["encoding info"])
+    return inputs, make_provenance({}, inputs)["inputs"]
+
+
+@pytest.mark.parametrize("shift", [2e-16, -3e-16, 1e-9, -1e-9])
+def test_the_last_digits_of_an_encoding_make_no_other_provenance(tmp_path, shift):
+    # They are those of the kernels that a library has for a processor.
+    assert provenance_of(tmp_path, shift)[1] == provenance_of(tmp_path)[1]
+
+
+def test_another_encoding_or_split_makes_another_provenance(tmp_path):
+    inputs, made = provenance_of(tmp_path)
+    changed = {
+        name for name, digest in provenance_of(tmp_path, 2e-6)[1].items() if digest != made[name]
+    }
+    assert changed == {"encoding", "encoding info"}
+    assert provenance_of(tmp_path, text="z")[1]["encoding"] != made["encoding"]
+    provenance_of(tmp_path)
+    # The target of a table may be that small.
+    write_parquet(pd.DataFrame({"x": [1.1e-9, 2.0]}), inputs["split"])
+    assert make_provenance({}, inputs)["inputs"]["split"] != made["split"]
+
+
+@pytest.mark.parametrize("name", ["encoding", "encoding info"])
+def test_an_encoding_that_cannot_be_read_is_another_one(tmp_path, name):
+    inputs, made = provenance_of(tmp_path)
+    write_text("cut off", inputs[name])
+    assert make_provenance({}, inputs)["inputs"][name] != made[name]

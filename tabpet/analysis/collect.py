@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tabpet.catalog import CatalogRow
 from tabpet.errors import TabpetError
-from tabpet.files import file_digest, read_json
+from tabpet.files import read_json
 from tabpet.plan import (
     Cell,
     describe_differences,
@@ -25,7 +25,7 @@ from tabpet.plan import (
     run_settings,
 )
 from tabpet.registry import DEFAULT, TUNED
-from tabpet.runs import Run, read_runs, runs_frame
+from tabpet.runs import Run, input_digest, read_runs, runs_frame
 from tabpet.settings import Settings
 from tabpet.state import why_missing
 
@@ -52,13 +52,13 @@ class _Inputs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.digest = cache(file_digest)
+        self.digest = cache(input_digest)
         self.read = cache(read_json)
 
     def digests(self, cell: Cell) -> dict[str, str]:
         """Digests of a cell's inputs, as far as they are there."""
         paths = {name: self.folder / path for name, path in cell.inputs.items()}
-        return {name: self.digest(path) for name, path in paths.items() if path.is_file()}
+        return {name: self.digest(name, path) for name, path in paths.items() if path.is_file()}
 
     def difference(self, wanted: Mapping[Path, Mapping[str, Any]]) -> str:
         """How the inputs differ from what the config would make; empty where they do not."""
