@@ -82,27 +82,34 @@ def file_digest(path: Path) -> str:
 
 
 def rounded_digest(path: Path) -> str:
-    """The same of a JSON or Parquet file with its numbers to six decimals, whatever wrote it.
+    """The same of a JSON or Parquet file with its numbers to six decimals, marked by a tilde.
 
-    What can't be read stands for itself.
+    It does not matter what wrote the file. One that can't be read stands for itself.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = Path(path)
     try:
-        is_json = path.suffix == ".json"
-        content = read_json(path) if is_json else pq.read_table(path).to_pydict()
-    except (ValueError, pa.ArrowException):
+        if path.suffix == ".json":
+            content = read_json(path)
+        else:
+            with pq.ParquetFile(path) as file:
+                columns = file.read(use_threads=False).to_pydict()
+            content = list(columns.items())  # their order counts
+    except ValueError:
         return file_digest(path)
-    text = json.dumps(_rounded(content), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    except OSError as error:
+        if error.errno is not None:  # of the file system; without a number, of the content
+            raise
+        return file_digest(path)
+    text = json.dumps(_rounded(content), sort_keys=True, default=str)
+    return f"~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _rounded(content: Any) -> Any:
     if isinstance(content, dict):
         return {name: _rounded(value) for name, value in content.items()}
-    if isinstance(content, list):
+    if isinstance(content, list | tuple):
         return [_rounded(value) for value in content]
     return round(content, 6) + 0.0 if isinstance(content, float) else content  # no -0.0
 

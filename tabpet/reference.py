@@ -194,8 +194,9 @@ def restore_cells(folder: Path, results: Path) -> int:
     """Lay every cell that a block has whole where a job finds it; return their number.
 
     For a transformer that is its journal, for a learner its run file. A job takes what has its
-    very settings and inputs, so a run goes on where the shipped one ended, and nothing of another
-    run can get in. Learning curves and the trials of a search are not shipped: those are empty.
+    very settings and inputs (of encodings, to six decimals), so a run goes on where the shipped one
+    ended, and nothing of another run can get in. Learning curves and the trials of a search are not
+    shipped: those are empty.
     """
     from tabpet.runs import Run, stored_runs, write_runs
     from tabpet.training.files import CellResult, Journal

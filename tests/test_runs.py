@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, root_mean_squared_error
 
 from tabpet.errors import TabpetError
-from tabpet.files import replacing, write_json, write_parquet, write_text
+from tabpet.files import replacing, write_json, write_parquet
 from tabpet.runs import (
     SCHEMA,
     Run,
@@ -153,8 +153,29 @@ def test_another_encoding_or_split_makes_another_provenance(tmp_path):
     assert make_provenance({}, inputs)["inputs"]["split"] != made["split"]
 
 
+def test_the_order_of_its_columns_belongs_to_an_encoding(tmp_path):
+    inputs, made = provenance_of(tmp_path)
+    frame = pd.read_parquet(inputs["encoding"])
+    write_parquet(frame[frame.columns[::-1]], inputs["encoding"])
+    assert make_provenance({}, inputs)["inputs"]["encoding"] != made["encoding"]
+
+
 @pytest.mark.parametrize("name", ["encoding", "encoding info"])
 def test_an_encoding_that_cannot_be_read_is_another_one(tmp_path, name):
     inputs, made = provenance_of(tmp_path)
-    write_text("cut off", inputs[name])
-    assert make_provenance({}, inputs)["inputs"][name] != made[name]
+    content = inputs[name].read_bytes()
+    # Text that is nothing, bytes that are no text, and a damaged page in a file that is whole.
+    for damaged in (b"cut off", b"\xff\xfe", content[:4] + bytes(40) + content[44:]):
+        inputs[name].write_bytes(damaged)
+        assert make_provenance({}, inputs)["inputs"][name] != made[name]
+
+
+def test_a_file_system_that_fails_is_not_taken_for_another_encoding(tmp_path, monkeypatch):
+    inputs, _ = provenance_of(tmp_path)
+
+    def fail(path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("tabpet.files.read_json", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        make_provenance({}, inputs)
