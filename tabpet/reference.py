@@ -5,6 +5,7 @@ headline, figures, page. Nothing but the scores and the descriptions of tables a
 copied, so a test can make a block again and see that it has not drifted from the code.
 """
 
+import json
 import shutil
 import tempfile
 from collections import defaultdict
@@ -51,7 +52,8 @@ def reference(
     ] = Path("results"),
     block: Annotated[str, typer.Option(help=f"Which part: {', '.join(BLOCKS)}.")] = "main",
     ship: Annotated[
-        bool, typer.Option("--ship", help="Make the block from the results folder.")
+        bool,
+        typer.Option("--ship", help="Put what the results folder has finished into the block."),
     ] = False,
     config: Annotated[
         list[Path] | None, typer.Option(help="Config of the run, with --ship; may be repeated.")
@@ -113,7 +115,11 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None:
-    """Make a block from the results folder of a run: its scores, and what follows from them."""
+    """Make a block from the results folder of a run: its scores, and what follows from them.
+
+    A cell that has finished in the block, with these settings, and not in the folder is kept: so a
+    block grows by runs on several machines.
+    """
     for source in INPUTS.values():
         if not (results / source).is_file():
             raise TabpetError(
@@ -125,9 +131,68 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
     made.mkdir(parents=True)
     for name, source in INPUTS.items():
         shutil.copyfile(results / source, made / name)
+    if (folder / "about.json").is_file() and read_about(folder)["settings"] == settings:
+        keep_finished(folder, made)
     make_block(made, made, settings)
     shutil.rmtree(folder, ignore_errors=True)
     made.replace(folder)
+
+
+def keep_finished(shipped: Path, made: Path) -> None:
+    """Add to the inputs of a block what another block of the same settings has besides."""
+    import pandas as pd
+
+    from tabpet.runs import read_runs
+
+    own, other = (read_runs(folder / "scores.parquet") for folder in (made, shipped))
+    finished, kept = (
+        set(runs.set_index(RUN[:-1]).index[_is_finished(runs)]) for runs in (own, other)
+    )
+    kept -= finished
+    cells = pd.MultiIndex.from_frame(own[RUN[:-1]])
+    order = {cell: place for place, cell in enumerate(cells.unique())}
+    of_other = pd.MultiIndex.from_frame(other[RUN[:-1]])
+    joined = pd.concat([own[~cells.isin(kept)], other[of_other.isin(kept)]])
+    place = pd.MultiIndex.from_frame(joined[RUN[:-1]]).map(order)
+    joined = joined.iloc[place.argsort(kind="stable")]
+    _check_splits(joined)
+    write_parquet(joined, made / "scores.parquet")
+    datasets = list(own["dataset"].drop_duplicates())
+    for name, key in (
+        ("datasets.csv", ["dataset", "split"]),
+        ("graphs.csv", ["dataset", "split", "method"]),
+    ):
+        tables = [
+            pd.read_csv(folder / name, dtype=str, keep_default_na=False)
+            for folder in (made, shipped)
+        ]
+        table = pd.concat(tables).drop_duplicates(key)
+        table = table.sort_values(
+            ["dataset", "split"],
+            key=lambda column: (
+                column.map(datasets.index) if column.name == "dataset" else column.astype(int)
+            ),
+            kind="stable",
+        )
+        write_text(table.to_csv(index=False), made / name)
+
+
+def _is_finished(runs: "pd.DataFrame") -> "pd.Series[bool]":
+    """Whether the cell of a run has ended well with all of its alphas."""
+    return (runs["status"] == "ok").groupby([runs[name] for name in RUN[:-1]]).transform("all")
+
+
+def _check_splits(runs: "pd.DataFrame") -> None:
+    """See that all cells of a split were made from the same rows."""
+    made = runs.dropna(subset="provenance")
+    digests = made["provenance"].map(lambda text: json.loads(text)["inputs"].get("split"))
+    different = digests.groupby([made["dataset"], made["split"]]).nunique()
+    if len(mixed := different[different > 1]):
+        dataset, split = mixed.index[0]
+        raise TabpetError(
+            f"{dataset}, split {split}: the cells of the results folder and those of the block are "
+            "of different rows. Fetch the table from where the block has it, or remove the block."
+        )
 
 
 def check_plan(results: Path, settings: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from tabpet import reference
 from tabpet.analysis.results import GAINS, NULL_CONTROLS
 from tabpet.cli import app
 from tabpet.errors import TabpetError
-from tabpet.files import read_json
+from tabpet.files import read_json, write_parquet
 from tabpet.formats import number, percent, with_deviation
 from tabpet.names import encoding_label
 from tabpet.places import ROOT
@@ -223,6 +224,80 @@ def test_scores_of_other_cells_are_not_shipped(tmp_path):
     with pytest.raises(TabpetError, match="594 cells and the config plans 27, of which 27 are the"):
         ship_block(results, tmp_path / "other", {**settings, "datasets": ["cloud"]})
     assert not (tmp_path / "other").exists()
+
+
+def results_with(folder: Path, datasets: set[str], test_score: float | None = None) -> Path:
+    """A results folder in which some datasets of the main block have finished, and no others."""
+    runs = read_runs(SHIPPED / "main/scores.parquet")
+    there = runs["dataset"].isin(datasets)
+    if test_score is not None:
+        runs.loc[there, "test_score"] = test_score
+    gone = ["val_score", "test_score", "provenance"]
+    runs.loc[~there, gone] = pd.NA
+    runs.loc[~there, ["status", "reason"]] = ["missing", "not here"]
+    # A cell that has not run has a single row.
+    runs = runs[there | ~runs.duplicated(reference.RUN[:-1])]
+    (folder / "tables").mkdir(parents=True)
+    write_parquet(runs, folder / "scores.parquet")
+    for name in ("datasets.csv", "graphs.csv"):
+        table = pd.read_csv(SHIPPED / "main" / name, dtype=str, keep_default_na=False)
+        table[table["dataset"].isin(datasets)].to_csv(folder / "tables" / name, index=False)
+    return folder
+
+
+def test_shipping_keeps_what_is_shipped_and_did_not_run_here(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    ship_block(results_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
+    assert read_about(tmp_path / "main")["finished"] == 2 * 27
+    # Another run: one of these tables once more, and a further one.
+    ship_block(results_with(tmp_path / "two", {"cmc", "yeast"}, 0.5), tmp_path / "main", settings)
+    runs = read_runs(tmp_path / "main/scores.parquet")
+    assert read_about(tmp_path / "main")["finished"] == 3 * 27
+    shipped = read_runs(SHIPPED / "main/scores.parquet")
+    of = {name: rows.reset_index(drop=True) for name, rows in runs.groupby("dataset")}
+    for name, rows in shipped.groupby("dataset"):
+        if name == "cloud":
+            pd.testing.assert_frame_equal(of[name], rows.reset_index(drop=True))
+        elif name in ("cmc", "yeast"):
+            assert set(of[name]["test_score"]) == {0.5} and len(of[name]) == len(rows)
+        else:
+            assert set(of[name]["status"]) == {"missing"}
+    order = shipped["dataset"].drop_duplicates()
+    assert list(runs["dataset"].drop_duplicates()) == list(order)
+    for name in ("datasets.csv", "graphs.csv"):
+        table = pd.read_csv(tmp_path / "main" / name)
+        there = [name for name in order if name in ("cloud", "cmc", "yeast")]
+        assert list(zip(table["dataset"], table["split"], strict=True)) == [
+            (name, split) for name in there for split in (1, 2, 3)
+        ]
+
+
+def test_shipping_with_other_settings_keeps_nothing(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    ship_block(results_with(tmp_path / "one", {"cloud"}), tmp_path / "main", settings)
+    other = {**settings, "trees": {**settings["trees"], "trials": 31}}
+    ship_block(results_with(tmp_path / "two", {"cmc"}), tmp_path / "main", other)
+    assert read_about(tmp_path / "main")["finished"] == 27
+
+
+def test_cells_of_different_splits_are_not_shipped_together(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    ship_block(results_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
+    results = results_with(tmp_path / "two", {"cmc"})
+    runs = read_runs(results / "scores.parquet")
+    # A single cell of it, of another copy of the table.
+    cell = (runs["model"] == "linear") & (runs["split"] == 2) & (runs["dataset"] == "cmc")
+    assert cell.sum() == 1
+    others = (runs["dataset"] == "cmc") & ~cell
+    runs.loc[others, ["status", "reason"]] = ["missing", "not here"]
+    runs.loc[others, "provenance"] = pd.NA
+    made = json.loads(runs.loc[cell, "provenance"].item())
+    made["inputs"]["split"] = "another"
+    runs.loc[cell, "provenance"] = json.dumps(made)
+    write_parquet(runs, results / "scores.parquet")
+    with pytest.raises(TabpetError, match="cmc, split 2"):
+        ship_block(results, tmp_path / "main", settings)
+    assert read_about(tmp_path / "main")["finished"] == 2 * 27
 
 
 def test_the_command_prints_the_answer_and_the_comparison(tmp_path, monkeypatch):
