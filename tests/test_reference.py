@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import wilcoxon
 from typer.testing import CliRunner
 
 from tabpet import reference
@@ -101,6 +102,14 @@ def test_the_sentences_of_the_docs_have_the_shipped_numbers():
     assert f"from {median['validation']} to {median['oracle']} %" in prose
     by_test = f"random {median['random_oracle']} %, shuffled {median['shuffled_oracle']} %"
     assert by_test in prose
+    p = {name: f"{wilcoxon(gains).pvalue:.3f}" for name, gains in claims.items()}
+    words = f"p = {p['oracle']} for Spearman encodings, {p['random_oracle']} for random and"
+    assert f"{words} {p['shuffled_oracle']} for shuffled" in prose
+    short = ", ".join(f"{float(p[name]):.2f}" for name in ("validation", "random", "shuffled"))
+    assert f"By validation none does ({short})" in prose
+    assert f"Wilcoxon p = {float(p['validation']):.2f}" in prose
+    readme = " ".join((SHIPPED.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"significant too (p = {p['oracle']} and {p['random_oracle']})" in readme
     hours = {block: read_about(SHIPPED / block)["hours"] for block in SHIPPED_BLOCKS}
     for block, figure in hours.items():
         assert f"{block} {figure:.1f}" in prose
