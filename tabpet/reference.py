@@ -129,13 +129,16 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
     made = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True)
-    for name, source in INPUTS.items():
-        shutil.copyfile(results / source, made / name)
-    if (folder / "about.json").is_file() and read_about(folder)["settings"] == settings:
-        keep_finished(folder, made)
-    make_block(made, made, settings)
-    shutil.rmtree(folder, ignore_errors=True)
-    made.replace(folder)
+    try:
+        for name, source in INPUTS.items():
+            shutil.copyfile(results / source, made / name)
+        if (folder / "about.json").is_file() and read_about(folder)["settings"] == settings:
+            keep_finished(folder, made)
+        make_block(made, made, settings)
+        shutil.rmtree(folder, ignore_errors=True)
+        made.replace(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)  # what failed; else it is the block by now
 
 
 def keep_finished(shipped: Path, made: Path) -> None:

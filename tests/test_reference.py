@@ -307,6 +307,7 @@ def test_cells_of_different_splits_are_not_shipped_together(tmp_path):
     with pytest.raises(TabpetError, match="cmc, split 2"):
         ship_block(results, tmp_path / "main", settings)
     assert read_about(tmp_path / "main")["finished"] == 2 * 27
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["main", "one", "two"]
 
 
 def test_the_command_prints_the_answer_and_the_comparison(tmp_path, monkeypatch):
