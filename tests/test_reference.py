@@ -66,7 +66,7 @@ def test_the_readme_opens_with_the_shipped_answer():
     claims = pd.read_csv(SHIPPED / "main/tables/claims.csv")
     by_test = f"a median of {percent(claims['oracle'].median())} %"
     assert f"{by_test}, and {percent(claims['random_oracle'].median())} % for random" in opening
-    assert f"{len(claims)} of 22 tables so far" in opening
+    assert f"{len(claims)} of the paper's 22 small tables" in opening
     low, high = interval_of_the_gain()
     assert f"lies between {low} and {high} % (95 % interval)" in opening
     gains = [text.strip() for text in splits_of_cloud()[0].split("|")]
@@ -110,6 +110,11 @@ def test_the_sentences_of_the_docs_have_the_shipped_numbers():
     short = ", ".join(f"{tests[name]:.2f}" for name in ("validation", "random", "shuffled"))
     assert f"By validation none does ({short})" in prose
     assert f"Wilcoxon p = {tests['validation']:.2f}" in prose
+    leads = [claims["validation"] - claims[control] for control in ("random", "shuffled")]
+    ahead = "ahead of random ones on {} tables and of shuffled ones on {}"
+    assert ahead.format(*((lead > 0).sum() for lead in leads)) in prose
+    p_leads = " and ".join(f"{2 * wilcoxon(lead).pvalue:.2f}" for lead in leads)
+    assert f"(p = {p_leads}, corrected for two controls)" in prose
     del tests["published"]
     corrected = dict(zip(tests, multipletests(list(tests.values()), method="holm")[1], strict=True))
     by_test = [f"{corrected[name]:.3f}" for name in ("oracle", "random_oracle", "shuffled_oracle")]
@@ -119,6 +124,63 @@ def test_the_sentences_of_the_docs_have_the_shipped_numbers():
     hours = {block: read_about(SHIPPED / block)["hours"] for block in SHIPPED_BLOCKS}
     for block, figure in hours.items():
         assert f"{block} {figure:.1f}" in prose
+
+
+FIXED = ("spearman", "spearman-random", "spearman-shuffled")
+
+
+def errors_of_the_main_block() -> pd.DataFrame:
+    """Of FT-Transformer, by encoding, dataset, split and alpha; an accuracy is a negative error."""
+    runs = read_runs(SHIPPED / "main/scores.parquet")
+    runs = runs[(runs["model"] == "ft_transformer") & (runs["status"] == "ok")]
+    runs = runs.set_index(["encoding", "dataset", "split", "alpha"])
+    errors = runs[["val_score", "test_score"]].astype(float)
+    return errors.where(runs["task"] == "regression", -errors)
+
+
+def at_least(errors: pd.DataFrame, by: str) -> float:
+    """The test error of the alpha that has the least error; of equal ones the smallest alpha."""
+    trained = errors.groupby("alpha").mean().drop(index=0.0)
+    least = np.isclose(trained[by], trained[by].min(), rtol=1e-12, atol=0)
+    return float(trained["test_score"].to_numpy()[least.argmax()])
+
+
+def median_gain(base: pd.Series, errors: pd.Series) -> str:
+    return percent((100 * (base - errors) / base.abs()).groupby("dataset").mean().median())
+
+
+def test_the_docs_say_what_the_gain_of_a_mean_score_is():
+    prose = " ".join((SHIPPED.parent / "docs/reference.md").read_text(encoding="utf-8").split())
+    by_validation, by_test = [], []
+    for encoding in FIXED:
+        errors = errors_of_the_main_block().loc[encoding]
+        base = errors["test_score"].xs(0.0, level="alpha").groupby("dataset").mean()
+        val = errors.groupby(["dataset", "split"]).apply(at_least, "val_score")
+        by_validation.append(median_gain(base, val.groupby("dataset").mean()))
+        by_test.append(median_gain(base, errors.groupby("dataset").apply(at_least, "test_score")))
+    words = "the medians are {}, {} and {} % by validation and {}, {} and {} % by test"
+    assert words.format(*by_validation, *by_test) in prose
+
+
+def test_the_docs_say_how_far_repeats_of_the_baseline_are_apart():
+    prose = " ".join((SHIPPED.parent / "docs/reference.md").read_text(encoding="utf-8").split())
+    errors = errors_of_the_main_block()
+    base = errors["test_score"].xs(0.0, level="alpha").reset_index()
+    repeats = base.pivot_table("test_score", ["dataset", "split"], "encoding")
+    equal = repeats.eq(repeats["spearman"], axis=0).all(axis=1)
+    assert f"equal on {equal.sum()} of {len(equal)} splits" in prose
+    fixed = repeats[list(FIXED)]
+    apart = [100 * (r.abs().max(axis=1) / r.abs().min(axis=1) - 1).max() for r in (fixed, repeats)]
+    assert f"differ by up to {apart[0]:.1f} % of the score beside" in prose
+    assert f"by up to {apart[1]:.1f} % beside learnable ones" in prose
+    medians = [
+        median_gain(
+            fixed.mean(axis=1),
+            errors.loc[encoding].groupby(["dataset", "split"]).apply(at_least, "val_score"),
+        )
+        for encoding in FIXED
+    ]
+    assert "the medians by validation are {}, {} and {} %".format(*medians) in prose
 
 
 def test_the_docs_have_the_medians_of_further_graphs():
