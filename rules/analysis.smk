@@ -101,13 +101,10 @@ rule collect_partial:
         mem_mb=scaled(1000),
         runtime=scaled_minutes(10),
     params:
-        runs=[path for dataset in datasets for path in run_files(dataset)],
         # So that whatever is new, made again or failed in another way is collected.
         state=lambda wildcards: state_key(settings, datasets),
         settings=collected_settings(datasets),
         rows=[catalog[name].model_dump(mode="json") for name in datasets],
-        graphs=graph_files("graphs", "json"),
-        splits=split_files("json"),
     message:
         "collect the runs that exist"
     script:

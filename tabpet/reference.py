@@ -11,7 +11,6 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +24,7 @@ from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json, write_json, write_parquet, write_text
 from tabpet.formats import count
 from tabpet.places import ROOT
-from tabpet.plan import Cell, planned_cells
+from tabpet.plan import Cell, describe_differences, run_settings
 from tabpet.registry import TUNED
 from tabpet.settings import load_settings, read_settings
 
@@ -33,13 +32,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHIPPED = ROOT / "reference"
-BLOCKS = ("main", "graphs", "authors", "cloud")
-# Where a results folder has what a block is made from.
-INPUTS = {
-    "scores.parquet": "scores.parquet",
-    "datasets.csv": "tables/datasets.csv",
-    "graphs.csv": "tables/graphs.csv",
+# The configs of each, as `make reference` lays them over each other.
+_AUTHORS = ("paper", "authors", "reference-authors")
+BLOCKS = {
+    "main": ("reference",),
+    "graphs": ("reference", "reference-graphs"),
+    "authors": _AUTHORS,
+    "cloud": (*_AUTHORS, "reference-cloud"),
 }
+INPUTS = ("scores.parquet", "datasets.csv", "graphs.csv")  # what the rest is made from
+# What decides a cell besides its `run_settings`.
+_OF_CELLS = {"prepare", "nodes", "graph_methods", "encoding", "alphas"}
 FIGURE = "null_controls"  # that README and docs show; the page holds all
 RUN = ["dataset", "split", "model", "encoding", "seed", "alpha"]
 _SHOWN = 20  # runs that are listed one by one
@@ -48,16 +51,16 @@ console = Console()
 
 def reference(
     results: Annotated[
-        Path, typer.Argument(help="Results folder of your own run, to compare with.")
-    ] = Path("results"),
+        Path | None,
+        typer.Argument(
+            help="Results folder of your own run, to compare with.", show_default="results"
+        ),
+    ] = None,
     block: Annotated[str, typer.Option(help=f"Which part: {', '.join(BLOCKS)}.")] = "main",
     ship: Annotated[
         bool,
-        typer.Option("--ship", help="Put what the results folder has finished into the block."),
+        typer.Option("--ship", help="Add what the results folder has finished to the block."),
     ] = False,
-    config: Annotated[
-        list[Path] | None, typer.Option(help="Config of the run, with --ship; may be repeated.")
-    ] = None,
     restore: Annotated[
         bool,
         typer.Option(
@@ -71,16 +74,16 @@ def reference(
         raise TabpetError(f"There is no block {block!r}; blocks are {', '.join(BLOCKS)}.")
     if ship and restore:
         raise TabpetError("--ship makes a block and --restore takes it back: give one of them.")
-    folder = SHIPPED / block
+    folder, place = SHIPPED / block, results or Path("results")
+    if place.exists() and not place.is_dir():
+        raise TabpetError(f"{place} is not a folder: name the results folder of a run.")
     if ship:
-        if not config:
-            raise TabpetError("--ship needs the --config that the run was made with.")
-        settings = read_settings(*config).model_dump(mode="json", exclude={"fetch", "catalogs"})
-        ship_block(results, folder, settings)
+        ship_block(place, folder, block_settings(block))
         console.print(f"wrote {folder}")
     if restore:
-        restored = restore_cells(folder, results)
-        console.print(f"{restored:,} finished cells of {folder} are in {results}")
+        laid, there = restore_cells(folder, place)
+        more = f"; {there:,} were there already" if there else ""
+        console.print(f"laid {laid:,} finished cells of {folder} into {place}{more}")
         return
     about = read_about(folder)
     print_headline(folder / "headline.json")
@@ -88,12 +91,34 @@ def reference(
         f"\n{about['finished']:,} of {about['planned']:,} cells finished, "
         f"{about['hours']:.1f} hours of computing. The whole story: {folder / 'index.html'}"
     )
-    own = results / "scores.parquet"
-    if ship or not own.is_file():
+    own = place / "scores.parquet"
+    if ship or (results is None and not own.is_file()):
         return
+    shipped = _read_scores(folder / "scores.parquet")
+    print_comparison(compare_runs(_read_scores(own), shipped), own)
+
+
+def block_settings(block: str) -> dict[str, Any]:
+    """The settings of a block; how tables are fetched is no part of it."""
+    configs = (ROOT / f"configs/{name}.yaml" for name in BLOCKS[block])
+    return read_settings(*configs).model_dump(mode="json", exclude={"fetch", "catalogs"})
+
+
+def _read_scores(path: Path) -> "pd.DataFrame":
+    """The scores of a run or a block."""
+    import pyarrow as pa
+
     from tabpet.runs import read_runs
 
-    print_comparison(compare_runs(read_runs(own), read_runs(folder / "scores.parquet")), own)
+    if not path.is_file():
+        raise TabpetError(
+            f"There is no {path}: name the results folder of a run. `snakemake partial` puts the "
+            "scores of an unfinished one into its folder `partial`."
+        )
+    try:
+        return read_runs(path)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+        raise TabpetError(f"{path} can't be read as scores ({error}).") from None
 
 
 def print_headline(path: Path) -> None:
@@ -115,69 +140,105 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None:
-    """Make a block from the results folder of a run: its scores, and what follows from them.
+    """Add what a results folder has finished to a block, and make the block again.
 
-    A cell that has finished in the block, with these settings, and not in the folder is kept: so a
-    block grows by runs on several machines.
+    A cell that has finished in the block, and not in the folder, is kept: so a block grows by runs
+    on several machines. All must be of the block's settings.
     """
-    for source in INPUTS.values():
-        if not (results / source).is_file():
-            raise TabpetError(
-                f"There is no {results / source}: `snakemake partial` makes it of what is there."
-            )
-    check_plan(results, settings)
+    from tabpet.analysis.collect import collect_existing
+
+    if results.resolve().name != "results":
+        raise TabpetError(f"{results} should be a run's folder `results`.")
+    chosen, catalog = load_settings(settings), read_catalogs([ROOT / "datasets.csv"])
+    rows = [catalog[name] for name in select_datasets(catalog, chosen.datasets, chosen.exclude)]
+    there = collect_existing(chosen, rows, results.resolve().parent)
+    outdated = there.scores[there.scores["status"] == "outdated"]
+    if len(outdated):
+        reason = outdated["reason"].iloc[0].partition(";")[0]
+        left_out = f"left out {count(len(outdated), 'cell')} of other settings or inputs"
+        console.print(f"{left_out}; the first was {reason}", markup=False)
     made = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
     try:
-        for name, source in INPUTS.items():
-            shutil.copyfile(results / source, made / name)
-        if (folder / "about.json").is_file() and read_about(folder)["settings"] == settings:
-            keep_finished(folder, made)
-        make_block(made, made, settings)
-        shutil.rmtree(folder, ignore_errors=True)
-        made.replace(folder)
+        write_parquet(there.scores, made / "scores.parquet")
+        write_text(there.datasets.to_csv(index=False), made / "datasets.csv")
+        write_text(there.graphs.to_csv(index=False), made / "graphs.csv")
+        put_block(made, folder, settings)
     finally:
         shutil.rmtree(made, ignore_errors=True)  # what failed; else it is the block by now
 
 
+def put_block(made: Path, folder: Path, settings: Mapping[str, Any]) -> None:
+    """Make a block of its inputs, in the place of the one that is there, whose cells it keeps."""
+    if (folder / "about.json").is_file():
+        check_settings(folder, settings)
+        keep_finished(folder, made)
+    make_block(made, made, settings)
+    shutil.rmtree(folder, ignore_errors=True)
+    made.replace(folder)
+
+
+def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """See that what a block has finished was made with these settings."""
+    chosen, catalog = load_settings(settings), read_catalogs([ROOT / "datasets.csv"])
+    sections = [
+        some.model_dump(mode="json", include=_OF_CELLS)
+        for some in (load_settings(read_about(folder)["settings"]), chosen)
+    ]
+    differences = [describe_differences(*sections)]
+    runs = _read_scores(folder / "scores.parquet").dropna(subset="provenance")
+    for run in runs.drop_duplicates(["dataset", "model", "encoding", "provenance"]).to_dict(
+        "records"
+    ):
+        wanted = run_settings(chosen, catalog[run["dataset"]], run["model"], run["encoding"])
+        differences.append(describe_differences(json.loads(run["provenance"])["settings"], wanted))
+    if difference := next(filter(None, differences), None):
+        raise TabpetError(
+            f"{folder} was made with other settings than its config has ({difference}). Take the "
+            "change back, or remove the folder to begin anew."
+        )
+
+
 def keep_finished(shipped: Path, made: Path) -> None:
-    """Add to the inputs of a block what another block of the same settings has besides."""
+    """Add to the inputs of a block the cells that another has finished besides."""
     import pandas as pd
 
-    from tabpet.runs import read_runs
-
-    own, other = (read_runs(folder / "scores.parquet") for folder in (made, shipped))
+    own, other = (_read_scores(folder / "scores.parquet") for folder in (made, shipped))
     finished, kept = (
         set(runs.set_index(RUN[:-1]).index[_is_finished(runs)]) for runs in (own, other)
     )
-    kept -= finished
     cells = pd.MultiIndex.from_frame(own[RUN[:-1]])
-    order = {cell: place for place, cell in enumerate(cells.unique())}
+    order = {cell: place for place, cell in enumerate(cells.unique())}  # that of the plan
+    kept = (kept - finished) & set(order)
+    if not kept:
+        return
     of_other = pd.MultiIndex.from_frame(other[RUN[:-1]])
     joined = pd.concat([own[~cells.isin(kept)], other[of_other.isin(kept)]])
     place = pd.MultiIndex.from_frame(joined[RUN[:-1]]).map(order)
     joined = joined.iloc[place.argsort(kind="stable")]
     _check_splits(joined)
     write_parquet(joined, made / "scores.parquet")
-    datasets = list(own["dataset"].drop_duplicates())
+    splits = {(cell[0], str(cell[1])): place for cell, place in reversed(order.items())}
     for name, key in (
         ("datasets.csv", ["dataset", "split"]),
         ("graphs.csv", ["dataset", "split", "method"]),
     ):
-        tables = [
-            pd.read_csv(folder / name, dtype=str, keep_default_na=False)
-            for folder in (made, shipped)
-        ]
-        table = pd.concat(tables).drop_duplicates(key)
-        table = table.sort_values(
-            ["dataset", "split"],
-            key=lambda column: (
-                column.map(datasets.index) if column.name == "dataset" else column.astype(int)
-            ),
-            kind="stable",
-        )
-        write_text(table.to_csv(index=False), made / name)
+        tables = [_read_texts(folder / name) for folder in (made, shipped)]
+        table = pd.concat(tables)
+        if table.empty:  # of folders that hold run files alone
+            continue
+        table = table.drop_duplicates(key)
+        place = pd.MultiIndex.from_frame(table[["dataset", "split"]]).map(splits)
+        write_text(table.iloc[place.argsort(kind="stable")].to_csv(index=False), made / name)
+
+
+def _read_texts(path: Path) -> "pd.DataFrame":
+    """A table as it is written; without columns where a run had nothing to write."""
+    import pandas as pd
+
+    if not path.read_text(encoding="utf-8").strip():
+        return pd.DataFrame()
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def _is_finished(runs: "pd.DataFrame") -> "pd.Series[bool]":
@@ -195,24 +256,6 @@ def _check_splits(runs: "pd.DataFrame") -> None:
         raise TabpetError(
             f"{dataset}, split {split}: the cells of the results folder and those of the block are "
             "of different rows. Fetch the table from where the block has it, or remove the block."
-        )
-
-
-def check_plan(results: Path, settings: Mapping[str, Any]) -> None:
-    """Blocks share folders: see that scores are those of the cells that these settings plan."""
-    from tabpet.runs import read_runs
-
-    chosen = load_settings(settings)
-    catalog = read_catalogs([ROOT / "datasets.csv"])
-    datasets = select_datasets(catalog, chosen.datasets, chosen.exclude)
-    planned = set(planned_cells(chosen, datasets))
-    runs = read_runs(results / "scores.parquet")
-    there = set(starmap(Cell, runs[RUN[:-1]].itertuples(index=False)))
-    if planned != there:
-        raise TabpetError(
-            f"{results / 'scores.parquet'} has {count(len(there), 'cell')} and the config plans "
-            f"{len(planned):,}, of which {len(planned & there):,} are the same: make it with "
-            "`snakemake partial` and the same --configfile."
         )
 
 
@@ -258,8 +301,10 @@ def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
     )
 
 
-def restore_cells(folder: Path, results: Path) -> int:
-    """Lay every cell that a block has whole where a job finds it; return their number.
+def restore_cells(folder: Path, results: Path) -> tuple[int, int]:
+    """Lay every cell that a block has whole where a job finds it.
+
+    Returned: how many were laid, and how many had something there already, which stays.
 
     For a transformer that is its journal, for a learner its run file. A job takes what has its
     very settings and inputs (of encodings, to six decimals), so a run goes on where the shipped one
@@ -274,11 +319,14 @@ def restore_cells(folder: Path, results: Path) -> int:
     cells: dict[Cell, list[Run]] = defaultdict(list)
     for run in stored_runs(folder / "scores.parquet"):
         cells[Cell(run.dataset, run.split, run.model, run.encoding, run.seed)].append(run)
-    restored = 0
+    laid = there = 0
     for cell, runs in cells.items():
         learner = cell.graph is None
         path = results / (cell.run if learner else cell.journal).relative_to("results")
-        if path.exists() or not all(run.status == "ok" for run in runs):
+        if not all(run.status == "ok" for run in runs):
+            continue
+        if path.exists():
+            there += 1
             continue
         if learner:
             if cell.encoding == TUNED:
@@ -287,8 +335,8 @@ def restore_cells(folder: Path, results: Path) -> int:
             write_runs(runs, path)
         else:
             Journal(path).save(CellResult(runs))
-        restored += 1
-    return restored
+        laid += 1
+    return laid, there
 
 
 def compare_runs(own: "pd.DataFrame", shipped: "pd.DataFrame") -> "pd.DataFrame":
@@ -319,8 +367,9 @@ def print_comparison(both: "pd.DataFrame", own: Path) -> None:
     apart = both[~exact].sort_values("change", key=abs, ascending=False)
     if apart.empty:
         return
+    apart = apart.sort_values("same_settings", ascending=False, kind="stable")
     numbers = (Column(name, justify="right") for name in ("yours", "reference", "%"))
-    listing = Table(*RUN, *numbers, box=None, pad_edge=False)
+    listing = Table(*RUN, *numbers, "", box=None, pad_edge=False)
     for run in apart.head(_SHOWN).to_dict("records"):
         listing.add_row(
             *(str(run[name]) for name in RUN[:-1]),
@@ -328,6 +377,7 @@ def print_comparison(both: "pd.DataFrame", own: Path) -> None:
             f"{run['test_score']:.4f}",
             f"{run['test_score_shipped']:.4f}",
             f"{run['change']:+.2f}",
+            "" if run["same_settings"] else "of other settings or inputs",
         )
     console.print(listing)
     if len(apart) > _SHOWN:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,21 @@ from tabpet import reference
 from tabpet.analysis.results import GAINS, NULL_CONTROLS
 from tabpet.cli import app
 from tabpet.errors import TabpetError
-from tabpet.files import read_json, write_parquet
+from tabpet.files import read_json, write_json, write_parquet
 from tabpet.formats import number, percent, with_deviation
 from tabpet.names import encoding_label
 from tabpet.places import ROOT
 from tabpet.plan import Cell
-from tabpet.reference import BLOCKS, SHIPPED, compare_runs, make_block, read_about, ship_block
-from tabpet.runs import Run, is_current, read_runs, runs_frame
+from tabpet.reference import (
+    BLOCKS,
+    SHIPPED,
+    block_settings,
+    compare_runs,
+    make_block,
+    put_block,
+    read_about,
+)
+from tabpet.runs import Run, is_current, read_runs, runs_frame, stored_runs, write_runs
 from tabpet.settings import read_settings
 from tabpet.training.files import Journal
 
@@ -284,27 +293,66 @@ def test_runs_are_compared_where_both_have_a_score():
     assert list(both["change"]) == pytest.approx([0, 50, -20])
 
 
-def test_a_folder_without_scores_ships_nothing(tmp_path):
-    with pytest.raises(TabpetError, match="snakemake partial"):
-        ship_block(tmp_path, tmp_path / "block", {"datasets": ["cloud"]})
-    assert list(tmp_path.iterdir()) == []
+def command(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["reference", *map(str, arguments)], catch_exceptions=False)
+    return " ".join(done.output.split())
 
 
-def test_scores_of_other_cells_are_not_shipped(tmp_path):
-    main, results = SHIPPED / "main", tmp_path / "results"
-    for name, place in reference.INPUTS.items():
-        (results / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(main / name, results / place)
-    settings = read_about(main)["settings"]
-    ship_block(results, tmp_path / "main", settings)
-    assert read_about(tmp_path / "main") == read_about(main)
-    with pytest.raises(TabpetError, match="594 cells and the config plans 27, of which 27 are the"):
-        ship_block(results, tmp_path / "other", {**settings, "datasets": ["cloud"]})
-    assert not (tmp_path / "other").exists()
+@pytest.fixture
+def shipped_copy(tmp_path, monkeypatch) -> Path:
+    """A copy of what is shipped, for the command to change."""
+    shutil.copytree(SHIPPED, tmp_path / "reference")
+    monkeypatch.setattr(reference, "SHIPPED", tmp_path / "reference")
+    return tmp_path / "reference"
 
 
-def results_with(folder: Path, datasets: set[str], test_score: float | None = None) -> Path:
-    """A results folder in which some datasets of the main block have finished, and no others."""
+def run_files(folder: Path, block: str, splits: set[int]) -> Path:
+    """The results folder of a run that has finished the cells of some splits of a block."""
+    cells = stored_runs(SHIPPED / block / "scores.parquet")
+    by_cell = groupby(cells, lambda r: Cell(r.dataset, r.split, r.model, r.encoding, r.seed))
+    for cell, runs in by_cell:
+        if cell.split in splits:
+            write_runs(list(runs), folder / cell.run)
+    return folder / "results"
+
+
+def test_what_a_run_has_finished_is_added_to_a_block(tmp_path, shipped_copy):
+    block = shipped_copy / "cloud"
+    before = {path.name: path.read_bytes() for path in block.iterdir() if path.is_file()}
+    shutil.rmtree(block)
+    assert command(run_files(tmp_path / "one", "cloud", {42}), "--block", "cloud", "--ship")
+    assert read_about(block)["finished"] == 9
+    command(run_files(tmp_path / "two", "cloud", {1, 2, 3}), "--block", "cloud", "--ship")
+    assert read_about(block)["finished"] == 36
+    # Of a run that has nothing but runs, the tables of graphs and datasets are empty.
+    for name in ("scores.parquet", "headline.json"):
+        assert (block / name).read_bytes() == before[name]
+
+
+def test_runs_of_another_block_or_of_other_settings_are_not_shipped(tmp_path, shipped_copy):
+    results = run_files(tmp_path / "run", "cloud", {42, 1, 2, 3})
+    before = sorted(shipped_copy.rglob("*")), read_about(shipped_copy / "main")
+    # Three of the cells have a name that main has as well.
+    text = command(results, "--ship")
+    assert "left out 9 cells of other settings" in text and "alpha_scaling" not in text
+    assert read_about(shipped_copy / "main") == before[1]
+    assert sorted(shipped_copy.rglob("*")) == before[0]
+    with pytest.raises(TabpetError, match="No run has finished yet"):
+        command(run_files(tmp_path / "none", "cloud", set()), "--ship")
+
+
+def test_only_the_results_folder_of_a_run_is_shipped(tmp_path):
+    with pytest.raises(TabpetError, match="folder `results`"):
+        command(tmp_path, "--ship")
+    file = tmp_path / "file"
+    file.touch()
+    for option in ("--ship", "--restore"):
+        with pytest.raises(TabpetError, match="is not a folder"):
+            command(file, option)
+
+
+def inputs_with(folder: Path, datasets: set[str], test_score: float | None = None) -> Path:
+    """Inputs of a main block in which some datasets have finished, and no others."""
     runs = read_runs(SHIPPED / "main/scores.parquet")
     there = runs["dataset"].isin(datasets)
     if test_score is not None:
@@ -314,20 +362,20 @@ def results_with(folder: Path, datasets: set[str], test_score: float | None = No
     runs.loc[~there, ["status", "reason"]] = ["missing", "not here"]
     # A cell that has not run has a single row.
     runs = runs[there | ~runs.duplicated(reference.RUN[:-1])]
-    (folder / "tables").mkdir(parents=True)
+    folder.mkdir()
     write_parquet(runs, folder / "scores.parquet")
     for name in ("datasets.csv", "graphs.csv"):
         table = pd.read_csv(SHIPPED / "main" / name, dtype=str, keep_default_na=False)
-        table[table["dataset"].isin(datasets)].to_csv(folder / "tables" / name, index=False)
+        table[table["dataset"].isin(datasets)].to_csv(folder / name, index=False)
     return folder
 
 
-def test_shipping_keeps_what_is_shipped_and_did_not_run_here(tmp_path):
+def test_a_block_keeps_what_is_shipped_and_did_not_run_again(tmp_path):
     settings = read_about(SHIPPED / "main")["settings"]
-    ship_block(results_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
+    put_block(inputs_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
     assert read_about(tmp_path / "main")["finished"] == 2 * 27
     # Another run: one of these tables once more, and a further one.
-    ship_block(results_with(tmp_path / "two", {"cmc", "yeast"}, 0.5), tmp_path / "main", settings)
+    put_block(inputs_with(tmp_path / "two", {"cmc", "yeast"}, 0.5), tmp_path / "main", settings)
     runs = read_runs(tmp_path / "main/scores.parquet")
     assert read_about(tmp_path / "main")["finished"] == 3 * 27
     shipped = read_runs(SHIPPED / "main/scores.parquet")
@@ -349,42 +397,78 @@ def test_shipping_keeps_what_is_shipped_and_did_not_run_here(tmp_path):
         ]
 
 
-def test_shipping_with_other_settings_keeps_nothing(tmp_path):
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"trees": {"trials": 31}}, "trials: 30, now 31"),
+        ({"encoding": {"k_max": 4}}, "encoding.k_max: 10, now 4"),
+        ({"alphas": [1.0]}, "alphas: "),
+    ],
+)
+def test_cells_of_other_settings_are_not_kept_beside_new_ones(changed, named, tmp_path):
     settings = read_about(SHIPPED / "main")["settings"]
-    ship_block(results_with(tmp_path / "one", {"cloud"}), tmp_path / "main", settings)
-    other = {**settings, "trees": {**settings["trees"], "trials": 31}}
-    ship_block(results_with(tmp_path / "two", {"cmc"}), tmp_path / "main", other)
+    put_block(inputs_with(tmp_path / "one", {"cloud"}), tmp_path / "main", settings)
+    merged = {
+        name: {**settings[name], **more} if isinstance(more, dict) else more
+        for name, more in changed.items()
+    }
+    with pytest.raises(TabpetError, match=named):
+        put_block(inputs_with(tmp_path / "two", {"cmc"}), tmp_path / "main", settings | merged)
     assert read_about(tmp_path / "main")["finished"] == 27
+
+
+def test_settings_that_change_no_cell_lose_none(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    put_block(inputs_with(tmp_path / "one", {"cloud"}), tmp_path / "main", settings)
+    older = read_about(tmp_path / "main")
+    del older["settings"]["nodes"]["max_levels"]  # as if a later version had brought it
+    write_json(older, tmp_path / "main/about.json")
+    changed = {**settings, "bundle_minutes": 5.0, "references": ["linear"]}
+    put_block(inputs_with(tmp_path / "two", {"cmc"}), tmp_path / "main", changed)
+    # XGBoost and CatBoost as they come, on three splits each, are no longer planned.
+    runs = read_runs(tmp_path / "main/scores.parquet")
+    kept = runs[runs["status"] == "ok"].groupby("dataset")["model"].nunique()
+    assert dict(kept) == {"cloud": 4, "cmc": 4}
 
 
 def test_cells_of_different_splits_are_not_shipped_together(tmp_path):
     settings = read_about(SHIPPED / "main")["settings"]
-    ship_block(results_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
-    results = results_with(tmp_path / "two", {"cmc"})
-    runs = read_runs(results / "scores.parquet")
+    put_block(inputs_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
+    made = inputs_with(tmp_path / "two", {"cmc"})
+    runs = read_runs(made / "scores.parquet")
     # A single cell of it, of another copy of the table.
     cell = (runs["model"] == "linear") & (runs["split"] == 2) & (runs["dataset"] == "cmc")
     assert cell.sum() == 1
     others = (runs["dataset"] == "cmc") & ~cell
     runs.loc[others, ["status", "reason"]] = ["missing", "not here"]
     runs.loc[others, "provenance"] = pd.NA
-    made = json.loads(runs.loc[cell, "provenance"].item())
-    made["inputs"]["split"] = "another"
-    runs.loc[cell, "provenance"] = json.dumps(made)
-    write_parquet(runs, results / "scores.parquet")
+    provenance = json.loads(runs.loc[cell, "provenance"].item())
+    provenance["inputs"]["split"] = "another"
+    runs.loc[cell, "provenance"] = json.dumps(provenance)
+    write_parquet(runs, made / "scores.parquet")
     with pytest.raises(TabpetError, match="cmc, split 2"):
-        ship_block(results, tmp_path / "main", settings)
+        put_block(made, tmp_path / "main", settings)
     assert read_about(tmp_path / "main")["finished"] == 2 * 27
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["main", "one", "two"]
 
 
-def test_the_command_prints_the_answer_and_the_comparison(tmp_path, monkeypatch):
+def test_the_command_prints_the_answer_and_the_comparison(monkeypatch):
     monkeypatch.setattr(reference.console, "width", 1000)
-    text = CliRunner().invoke(app, ["reference", str(SHIPPED / "main")]).output
+    text = command(SHIPPED / "main")
     about = read_about(SHIPPED / "main")
-    assert read_json(SHIPPED / "main/headline.json")["verdict"] in text
+    assert " ".join(read_json(SHIPPED / "main/headline.json")["verdict"].split()) in text
     assert f"{about['finished']:,} of {about['planned']:,} cells finished" in text
     assert "test scores are equal to the last digit" in text
+    # Five further alphas, raw targets: what is in common is no comparison, and says so.
+    text = command(SHIPPED / "cloud")
+    assert "0 of them with the same settings" in text and "of other settings or inputs" in text
+
+
+def test_a_folder_that_is_named_has_scores_to_compare(tmp_path):
+    with pytest.raises(TabpetError, match=r"There is no .*scores\.parquet"):
+        command(tmp_path)
+    (tmp_path / "scores.parquet").write_text("no Parquet")
+    with pytest.raises(TabpetError, match="can't be read as scores"):
+        command(tmp_path)
 
 
 def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
@@ -395,9 +479,8 @@ def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
     kept = tmp_path / own.journal.relative_to("results")
     kept.parent.mkdir(parents=True)
     kept.touch()  # what this machine has trained itself stays
-    arguments = ["reference", str(tmp_path), "--restore"]
-    text = CliRunner().invoke(app, arguments, catch_exceptions=False).output
-    assert f"{len(whole) - 1} finished cells" in " ".join(text.split())
+    text = command(tmp_path, "--restore")
+    assert f"laid {len(whole) - 1} finished cells of" in text and "1 were there already" in text
     assert kept.stat().st_size == 0
     del whole[own]
     for cell, rows in whole.items():
@@ -419,14 +502,12 @@ def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
 
 def test_a_block_is_not_made_and_taken_back_at_once(tmp_path):
     with pytest.raises(TabpetError, match="one of them"):
-        CliRunner().invoke(
-            app, ["reference", str(tmp_path), "--ship", "--restore"], catch_exceptions=False
-        )
+        command(tmp_path, "--ship", "--restore")
 
 
 def test_an_unknown_block_is_named():
     with pytest.raises(TabpetError, match="no block 'mian'"):
-        CliRunner().invoke(app, ["reference", "--block", "mian"], catch_exceptions=False)
+        command("--block", "mian")
 
 
 @pytest.mark.parametrize("block", SHIPPED_BLOCKS)
@@ -435,7 +516,7 @@ def test_make_reference_runs_a_block_with_the_settings_that_it_was_shipped_with(
     configs = recipe.split("--configfile")[1].split("--directory")[0].split()
     asked = read_settings(*(ROOT / name for name in configs)).model_dump(mode="json")
     shipped = read_about(SHIPPED / block)["settings"]
-    assert {name: asked[name] for name in shipped} == shipped
+    assert {name: asked[name] for name in shipped} == shipped == block_settings(block)
     folder = recipe.split("--directory")[1].split()[0]
     assert folder == f"results/{'authors' if block in ('authors', 'cloud') else 'reference'}"
 

@@ -5,8 +5,10 @@ there now; one of other settings is a row `outdated`, and a cell without a file 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tabpet.catalog import CatalogRow
+from tabpet.data.card import Card
+from tabpet.data.prepare import SplitInfo
+from tabpet.data.summary import tabulate_datasets
+from tabpet.encodings.summary import tabulate_graphs
 from tabpet.errors import TabpetError
 from tabpet.files import read_json
 from tabpet.plan import (
@@ -90,6 +96,46 @@ def _cell_rows(
     if difference:
         return [_note(cell, row, "outdated", f"{difference}; {RETRY}")]
     return _of_alphas(frame, cell, row, settings)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a run has so far, as the tables that everything else is made from."""
+
+    scores: pd.DataFrame
+    graphs: pd.DataFrame
+    datasets: pd.DataFrame
+
+
+def collect_existing(
+    settings: Settings, rows: Sequence[CatalogRow], folder: Path = Path()
+) -> Collected:
+    """The rows of every planned cell, and the graphs and splits that exist."""
+    datasets = [row.name for row in rows]
+    if not any((folder / cell.run).is_file() for cell in planned_cells(settings, datasets)):
+        raise TabpetError(
+            f"No run has finished yet in {folder / 'results'}, so there is nothing to show. Start "
+            "them with `snakemake --keep-going`."
+        )
+    cards, splits, graphs, encodings = {}, [], [], []
+    for dataset, split in product(datasets, settings.splits):
+        cell = Cell(dataset, split, "", DEFAULT, 0)
+        info = folder / cell.inputs["split info"]
+        card = info.with_name("card.json")
+        if info.is_file() and card.is_file():
+            cards[dataset] = Card.model_validate(read_json(card))
+            splits.append(SplitInfo.model_validate(read_json(info)))
+        for graph in settings.graphs:
+            cell = Cell(dataset, split, "", graph, 0)
+            pair = folder / cell.graph_info, folder / cell.inputs["encoding info"]
+            if all(path.is_file() for path in pair):
+                graphs.append(read_json(pair[0]))
+                encodings.append(read_json(pair[1]))
+    return Collected(
+        scores=collect_runs(settings, rows, folder),
+        graphs=tabulate_graphs(graphs, encodings),
+        datasets=tabulate_datasets(list(cards.values()), splits),
+    )
 
 
 def join_scores(paths: Iterable[Path]) -> pd.DataFrame:
