@@ -61,12 +61,6 @@ def p_words(p: float, relation: str = "=") -> str:
     return f"p{SPACE}<{SPACE}0.0001" if p < 1e-4 else f"p{SPACE}{relation}{SPACE}{p_value(p)}"
 
 
-def probability(value: float) -> str:
-    """A probability in percent that never claims to be certain."""
-    words = "over 99" if value > 0.99 else "under 1" if value < 0.01 else f"{100 * value:.0f}"
-    return f"{words}{SPACE}%"
-
-
 def score(value: float, decimals: int = 3) -> str:
     """A score with so many decimals, more for small ones so that three digits are left."""
     if not math.isfinite(value):

@@ -181,11 +181,11 @@ def put_block(made: Path, folder: Path, settings: Mapping[str, Any]) -> None:
 def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """See that what a block has finished was made with these settings."""
     chosen, catalog = load_settings(settings), read_catalogs([ROOT / "datasets.csv"])
-    sections = [
+    old, new = (
         some.model_dump(mode="json", include=_OF_CELLS)
         for some in (load_settings(read_about(folder)["settings"]), chosen)
-    ]
-    differences = [describe_differences(*sections)]
+    )
+    differences = [describe_differences(old, new)]
     runs = _read_scores(folder / "scores.parquet").dropna(subset="provenance")
     for run in runs.drop_duplicates(["dataset", "model", "encoding", "provenance"]).to_dict(
         "records"
@@ -286,7 +286,9 @@ def make_block(inputs: Path, folder: Path, settings: Mapping[str, Any]) -> None:
         draw_all(results, Path(drawn))
         pictures = {path.stem: path.read_text("utf-8") for path in Path(drawn).glob("*.svg")}
     write_text(pictures[FIGURE], folder / f"{FIGURE}.svg")
-    write_text(render_page(results, verdict, pictures, settings), folder / "index.html")
+    where = "All tables are in tables/ beside this page as CSV, all runs in scores.parquet."
+    page = render_page(results, verdict, pictures, settings, whereabouts=where)
+    write_text(page, folder / "index.html")
     jobs = job_outcomes(results.scores)
     write_json(
         {

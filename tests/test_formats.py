@@ -67,9 +67,6 @@ def test_words_for_numbers():
     assert [formats.p_words(p, "at most").replace(SPACE, " ") for p in (0.02, 1e-9)] == [
         "p at most 0.020", "p < 0.0001",
     ]  # fmt: skip
-    assert [formats.probability(p).replace(SPACE, " ") for p in (1.0, 0.0, 0.5)] == [
-        "over 99 %", "under 1 %", "50 %",
-    ]  # fmt: skip
 
 
 def test_ticks_and_times():

@@ -9,13 +9,14 @@ from tabpet.analysis.gains import no_main_encoding
 from tabpet.analysis.results import GAINS, Results
 from tabpet.analysis.table import Column, Panel, Table, declared, show
 from tabpet.formats import count, number
-from tabpet.names import encoding_label, model_label
+from tabpet.names import EncodingName, encoding_label, model_label
 from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
 from tabpet.stats.mixed import WHISKER
 
 FEWEST_DATASETS = 10  # below, a variance between datasets means little
 # How gains enter: the result, the same without limits, and those of the alpha chosen by test.
 WINSORISED, MEASURED, ORACLE = "winsorised", "as measured", "oracle, winsorised"
+WITHIN = ", and models within a dataset, whose encodings share a baseline, as another"
 DEVIATION = Column(("deviation",), "", "points", number)
 
 
@@ -36,8 +37,11 @@ def mixed_model_table(results: Results) -> Table:
         "encoding": sorted(gains["encoding"].unique(), key=lambda name: name != main),
         "model": [name for name in results.models if (gains["model"] == name).any()],
     }
+    several = len(levels["model"]) > 1
     limited, limits = limit_gains(gains["improvement"])
-    oracle, oracle_limits = limit_gains(gains["oracle_improvement"])
+    # The oracle of a learned encoding has nothing to choose from.
+    chosen = gains[[not EncodingName.parse(name).is_trained for name in gains["encoding"]]]
+    oracle, oracle_limits = limit_gains(chosen["oracle_improvement"])
     variants: dict[str, tuple[pd.Series, Limits | None]] = {
         WINSORISED: (limited, limits),
         MEASURED: (gains["improvement"], None),
@@ -45,7 +49,12 @@ def mixed_model_table(results: Results) -> Table:
     }
     frames, panels = [], []
     for kind, (values, bounds) in variants.items():
-        fit = fit_mixed_model(gains.assign(gain=values), levels, results.settings.level)
+        rows = gains.loc[values.index].assign(gain=values)
+        there = {
+            term: [name for name in names if (rows[term] == name).any()]
+            for term, names in levels.items()
+        }
+        fit = fit_mixed_model(rows, there, results.settings.level)
         frames.append(_rows(fit, kind, levels, bounds))
         panels.append(_panel(fit, frames[-1], kind))
     return Table.of(
@@ -53,7 +62,8 @@ def mixed_model_table(results: Results) -> Table:
         pd.concat(frames, ignore_index=True),
         panels,
         **results.words,
-        model=model_label(levels["model"][0]),
+        within=WITHIN if several else "",
+        compared=f", models with {model_label(levels['model'][0])}" if several else "",
         whisker=f"{WHISKER:g}",
         limited=f"{limits.limited} of {len(gains)}",
     )

@@ -41,6 +41,10 @@ _COLOURS = {
     "#000000": "ink",
     **{shade: f"shade-{number}" for number, shade in enumerate(plot.SHADES[:-1])},
 }
+WHEREABOUTS = (
+    "The numbers behind every figure are in figures/*.csv beside this page's folder, all tables in "
+    "tables/ as CSV and LaTeX."
+)
 _POINT = 4 / 3  # CSS pixels
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 ElementTree.register_namespace("", _SVG)
@@ -53,8 +57,13 @@ def render_page(
     figures: Mapping[str, str],
     settings: Mapping[str, Any],
     studies: Sequence[Study] = (),
+    whereabouts: str = WHEREABOUTS,
 ) -> str:
-    """The page as HTML; `figures` maps names to the SVG that the figure's file holds."""
+    """The page as HTML.
+
+    `figures` maps names to the SVG that the figure's file holds; `whereabouts` says where the
+    numbers of the page are as files.
+    """
     drawn = {
         name: plot.svg_text(drawing.figure)
         for study in studies
@@ -75,8 +84,8 @@ def render_page(
         tasks=pd.Series(results.tasks).value_counts(),
         learners=[model_label(model) for model in results.scores["model"].unique()],
         encodings=[encoding_label(name) for name in learned["encoding"].unique()],
-        n_splits=results.scores["split"].nunique(),
-        n_seeds=results.scores["seed"].nunique(),
+        n_scored=results.methods["dataset"].nunique(),
+        repeats=_repeats(results.scores),
         rows=result_rows(results).to_dict("records"),
         main_encoding=encoding_label(results.settings.main_encoding),
         significance=significance_table(results),
@@ -92,9 +101,18 @@ def render_page(
         settings=yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True),
         versions=used_versions(results),
         version=__version__,
+        whereabouts=whereabouts,
         style=Markup(_template("page.css")),
         script=Markup(_template("page.js")),
     )
+
+
+def _repeats(scores: pd.DataFrame) -> str:
+    """How often everything was trained on a dataset: seeds on each split, or pairs of both."""
+    splits, seeds = scores["split"].nunique(), scores["seed"].nunique()
+    if len(scores[["split", "seed"]].drop_duplicates()) == splits == seeds > 1:
+        return f"{count(splits, 'split')}, each with a seed of its own"
+    return f"{count(splits, 'split')}, {count(seeds, 'seed')}"
 
 
 def _template(name: str) -> str:

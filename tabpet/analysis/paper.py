@@ -30,7 +30,8 @@ from tabpet.stats.values import direction
 REFERENCE = Path(__file__).parent / "reference"
 PAPER_ENCODING, GRAPH_MODEL = "spearman", "ft_transformer"
 ROUNDING = 5e-5  # half of the last digit that the paper prints
-NUMBERS = ["seeds", "splits", "test", "sd", "improvement", "oracle_test", "oracle_improvement"]
+NUMBERS = ["seeds", "splits", "test", "sd", "improvement"]
+NUMBERS += ["oracle_test", "oracle_sd", "oracle_improvement"]
 VERDICTS = ("within", "better", "worse", "not run")
 
 
@@ -61,14 +62,15 @@ def paper_table(results: Results) -> Table:
         reason = "no dataset of the paper was run: for all 50, --configfile configs/paper.yaml"
         return Table.empty("paper", reason)
     data = published.merge(_our_scores(results), on=["dataset", "cell"], how="left")
-    data["spread"] = np.sqrt(data["paper_sd"] ** 2 + data["sd"].fillna(0) ** 2)
+    for name, sd in (("spread", "sd"), ("oracle_spread", "oracle_sd")):
+        data[name] = np.sqrt(data["paper_sd"] ** 2 + data[sd].fillna(0) ** 2)
     sign = direction(data["task"])
     data["advantage"] = (data["test"] - data["paper"]) * sign
     data["verdict"] = _verdicts(data["advantage"], data["spread"])
     oracle = (data["oracle_test"] - data["paper"]) * sign
-    data["oracle_verdict"] = np.where(oracle.notna(), _verdicts(oracle, data["spread"]), "")
+    data["oracle_verdict"] = np.where(oracle.notna(), _verdicts(oracle, data["oracle_spread"]), "")
     panels = (_verdict_panel(data), *(_main_panel(results, data, task) for task in TASKS))
-    return Table.of("paper", data.drop(columns="label"), filter(None, panels))
+    return Table.of("paper", data.drop(columns=["label", "oracle_spread"]), filter(None, panels))
 
 
 def _verdicts(advantage: pd.Series, spread: pd.Series) -> np.ndarray:

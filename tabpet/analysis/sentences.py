@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from tabpet.formats import count, number, p_words, percent_words, probability
+from tabpet.formats import count, number, p_words, percent_words
 from tabpet.names import encoding_label
 
 
@@ -14,7 +14,7 @@ def write_sentences(name: str, **values: Any) -> list[str]:
     """The paragraphs of a text template, each as one line."""
     template = load_template(
         f"{name}.txt", count=count, number=number, p_words=p_words, percent=percent_words,
-        probability=probability, encoding_label=encoding_label,
+        encoding_label=encoding_label,
     )  # fmt: skip
     paragraphs = template.render(values).split("\n\n")
     return list(filter(None, (re.sub("[ \n]+", " ", text).strip(" ") for text in paragraphs)))

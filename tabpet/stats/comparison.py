@@ -31,7 +31,11 @@ class BootstrapInterval:
 
 @dataclass(frozen=True)
 class BayesianSignedRank:
-    """Posterior probabilities that the typical difference is worse, practically none, or better."""
+    """How often, in draws from the posterior, a region has more pairwise averages than the others.
+
+    Worse, practically none, or better. It is not the probability that the median of these averages
+    is in that region, which may be in the middle one while most averages are outside of it.
+    """
 
     datasets: int
     missing: int
@@ -97,7 +101,7 @@ def bootstrap(
 def bayesian_signed_rank(
     differences: Values, rope: float, samples: int = BAYES_SAMPLES, seed: int = 0
 ) -> BayesianSignedRank:
-    """A second opinion (Benavoli et al., 2014): probabilities of regions; NaN without data."""
+    """A second opinion (Benavoli et al., 2014) on which region has most; NaN without data."""
     finite, missing = split_missing(differences)
     if not len(finite):
         probabilities = (np.nan, np.nan, np.nan)

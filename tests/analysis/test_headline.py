@@ -59,15 +59,15 @@ SEVEN = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 def test_a_gain_without_controls_says_that_it_has_none():
     result = told(run_of(SEVEN))
     assert result.verdict.replace(SPACE, " ") == (
-        "Spearman encodings help SAINT (+4.00 % on 7 datasets), but no encodings without structure "
-        "were run to compare with."
+        "Spearman encodings help SAINT (median +4.00 % on 7 datasets), but no encodings without "
+        "structure were run to compare with."
     )
     effect = line(result, "SAINT")
     assert "median +4.00 %, mean +4.00 %" in effect
     assert "better on 7 of 7 datasets" in effect
     assert "Wilcoxon p = 0.016," in effect  # 2 / 2^7 = 0.015625
     # The third of all averages of two from either end: 3 / 2^7 is below 2.5 %, 5 / 2^7 is not.
-    assert "95 % interval of the typical gain +2.00 % to +6.00 %;" in effect
+    assert "95 % interval of the typical gain +2.00 % to +6.00 %." in effect
     assert "cannot be told from a gain by choosing" in line(result, "Null controls")
     assert line(result, "Oracle").endswith("a median of +5.00 % for SAINT (instead of +4.00 %).")
     assert line(result, "Trees") == "Trees: no tuned ones were run to compare with."
@@ -150,9 +150,9 @@ def test_controls_are_compared_on_shared_splits():
 def test_no_clear_effect_and_harm():
     mixed = told(run_of([1.0, -1.5, 2.0, -2.5, 3.0, -3.5, 0.5]))
     text = mixed.verdict.replace(SPACE, " ")
-    assert "have no clear effect on SAINT (+0.50 % on 7 datasets)" in text
+    assert "have no clear effect on SAINT (median +0.50 % on 7 datasets)" in text
     harm = told(run_of([-gain for gain in SEVEN], random=[0.0] * 7))
-    assert harm.verdict.startswith("Spearman encodings make SAINT (−4.00")
+    assert harm.verdict.startswith("Spearman encodings make SAINT (median −4.00")
     assert harm.verdict.endswith("worse.")
 
 
@@ -187,7 +187,8 @@ def test_a_lead_over_controls_is_corrected_over_models():
 
     others = [run for one in ("ft_transformer", "tab_transformer") for run in runs_of(one, gains)]
     result = told(runs_of("saint", kept_up) + others)
-    assert "help SAINT (+5.00 % on 9 datasets), and more than" in result.verdict.replace(SPACE, " ")
+    text = result.verdict.replace(SPACE, " ")
+    assert "help SAINT (median +5.00 % on 9 datasets), and more than" in text
     assert "ahead of random ones in SAINT (p = 0.023)" in line(result, "Null controls")
     # Two against it, 10 / 2^9: 0.0195 by itself, 0.059 with three models.
     lead = [-0.1, -0.2, *gains[2:]]
@@ -204,7 +205,8 @@ def test_a_test_against_the_median_is_no_clear_effect():
     # 21 tiny losses and 19 large gains: ranks speak for a gain, the median is a loss.
     gains = [-0.05 - i / 1000 for i in range(21)] + [5 + i / 10 for i in range(19)]
     result = told(run_of(gains))
-    assert "have no clear effect on SAINT (−0.05 % on 40" in result.verdict.replace(SPACE, " ")
+    text = result.verdict.replace(SPACE, " ")
+    assert "have no clear effect on SAINT (median −0.05 % on 40" in text
     assert "do not point in the same direction" in line(result, "SAINT")
 
 
@@ -212,8 +214,8 @@ def test_a_model_on_too_few_datasets_is_not_one_without_effect():
     runs = run_of(SEVEN) + cell("d0", 1, 2, model="ft_transformer")
     runs += cell("d1", 2, 3, model="ft_transformer")
     assert verdict(runs).endswith(
-        "; Spearman encodings have results on too few datasets to tell for FT-Transformer (+1.50 % "
-        "on 2 datasets)."
+        "; Spearman encodings have results on too few datasets to tell for FT-Transformer (median "
+        "+1.50 % on 2 datasets)."
     )
 
 
@@ -226,7 +228,7 @@ def test_several_models_need_more_datasets():
     assert verdict(runs).startswith("Too few datasets to tell: ")
     assert "on fewer than 7 that differ can be significant with 3 models" in verdict(runs)
     runs += [run for model in models for run in cell("d6", 7, 9, model=model)]
-    assert "help FT-Transformer (+4.00 % on 7 datasets), SAINT" in verdict(runs)
+    assert "help FT-Transformer (median +4.00 % on 7 datasets), SAINT" in verdict(runs)
 
 
 def test_datasets_without_a_difference_do_not_count_for_a_test():
@@ -322,7 +324,7 @@ def test_other_graphs_are_mentioned_without_their_controls():
 
 def test_the_full_grid_and_what_is_left_after_a_bad_week():
     result = headline(grid.full_results())
-    assert "FT-Transformer (+1.43" in result.verdict
+    assert "FT-Transformer (median +1.43" in result.verdict
     effect = line(result, "FT-Transformer")
     assert "better on 46 of 50 datasets" in effect  # 96 % of 25 and 88 % of 25 in the paper
     assert "34 of 50 datasets" in line(result, "Trees")  # 56 % and 80 % against XGBoost
@@ -357,4 +359,4 @@ def test_models_are_listed_in_words(models, words):
         for number, gain in enumerate(gains)
         for run in cell(f"d{number}", gain, gain, model=model)
     ]
-    assert f"help {words.replace('{}', '(+5.00 % on 9 datasets)')}, but" in verdict(runs)
+    assert f"help {words.replace('{}', '(median +5.00 % on 9 datasets)')}, but" in verdict(runs)

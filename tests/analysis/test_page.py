@@ -207,6 +207,30 @@ def test_pairs_come_before_ranks_and_the_mixed_model_says_why_there_is_none(page
     )
 
 
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        ([(1, 1), (2, 2), (3, 3)], "3 splits, each with a seed of its own."),
+        ([(1, 1), (1, 2), (2, 1), (2, 2)], "2 splits, 2 seeds."),
+        ([(42, 1)], "1 split, 1 seed."),
+    ],
+)
+def test_it_says_how_often_everything_was_trained(pairs, words):
+    runs = [
+        Run("d", split, "saint", "spearman", seed, "regression", alpha, 1.0, 2.0 - alpha)
+        for split, seed in pairs
+        for alpha in (0.0, 1.0)
+    ]
+    split, seed = pairs[0]
+    lost = Run("e", split, "saint", "spearman", seed, "regression", status="error", reason="no")
+    results = Results(runs_frame([*runs, lost]))
+    pictures = dict.fromkeys(FIGURES, MINIMAL_SVG)
+    text = render_page(results, headline(results), pictures, {}, whereabouts="Over there.")
+    assert f" {words}" in " ".join(text.split())
+    assert "2 datasets, 1 of them with results (2 regression)" in text
+    assert "Over there.</p></footer>" in text
+
+
 def test_jobs_that_failed_alike_share_a_line(results):
     lines = failures(results).set_index(["dataset", "model", "outcome"])
     lost = lines.loc["madeline", "FT-Transformer", "oom"]

@@ -35,6 +35,11 @@ def test_improvement_is_positive_when_better():
     assert np.isnan(improvement("regression", 0.0, 1.0))
 
 
+def test_what_rounding_adds_is_no_improvement():
+    assert improvement("classification", 0.3, 0.1 + 0.2) == 0  # 0.30000000000000004
+    assert improvement("regression", 0.3, 0.3 * (1 - 1e-11)) == pytest.approx(1e-9, rel=1e-3)
+
+
 def test_summary_counts_what_is_missing():
     summary = summarize([4.0, -1.0, np.nan, 0.0, 1.0])
     assert (summary.datasets, summary.missing) == (4, 1)
