@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabpet.errors import TabpetError
+from tabpet.errors import FileError, TabpetError
 
 if TYPE_CHECKING:  # what only reads JSON stays light
     import pandas as pd
@@ -116,4 +116,7 @@ def _rounded(content: Any) -> Any:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FileError(f"{path} is no JSON ({error}). Delete it and run again.") from None

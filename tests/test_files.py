@@ -16,6 +16,14 @@ def test_round_trip(tmp_path):
     assert read_json(tmp_path / "deep" / "x.json") == {"a": [1, 2.5, "ä"]}
 
 
+def test_a_file_that_is_no_json_is_named(tmp_path):
+    half = tmp_path / "half.json"
+    for content in (b'{"a": 1', b"", b"\xff\x00"):
+        half.write_bytes(content)
+        with pytest.raises(TabpetError, match="half.json is no JSON .*Delete it and run again"):
+            read_json(half)
+
+
 def test_nan_is_refused_and_the_old_file_stays(tmp_path):
     write_json({"a": 1}, tmp_path / "x.json")
     with pytest.raises(ValueError, match="JSON compliant"):

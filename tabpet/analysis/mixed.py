@@ -11,12 +11,12 @@ from tabpet.analysis.table import Column, Panel, Table, declared, show
 from tabpet.formats import count, number
 from tabpet.names import EncodingName, encoding_label, model_label
 from tabpet.stats import Limits, MixedModel, fit_mixed_model, limit_gains
-from tabpet.stats.mixed import WHISKER
+from tabpet.stats.mixed import WHISKER, WITHIN
 
 FEWEST_DATASETS = 10  # below, a variance between datasets means little
 # How gains enter: the result, the same without limits, and those of the alpha chosen by test.
 WINSORISED, MEASURED, ORACLE = "winsorised", "as measured", "oracle, winsorised"
-WITHIN = ", and models within a dataset, whose encodings share a baseline, as another"
+BASELINE = ", and models within a dataset, where encodings share a baseline, as another"
 DEVIATION = Column(("deviation",), "", "points", number)
 
 
@@ -37,7 +37,7 @@ def mixed_model_table(results: Results) -> Table:
         "encoding": sorted(gains["encoding"].unique(), key=lambda name: name != main),
         "model": [name for name in results.models if (gains["model"] == name).any()],
     }
-    several = len(levels["model"]) > 1
+    first, *others = levels["model"]
     limited, limits = limit_gains(gains["improvement"])
     # The oracle of a learned encoding has nothing to choose from.
     chosen = gains[[not EncodingName.parse(name).is_trained for name in gains["encoding"]]]
@@ -48,6 +48,7 @@ def mixed_model_table(results: Results) -> Table:
         ORACLE: (oracle, oracle_limits),
     }
     frames, panels = [], []
+    effects: set[str] = set()
     for kind, (values, bounds) in variants.items():
         rows = gains.loc[values.index].assign(gain=values)
         there = {
@@ -55,15 +56,16 @@ def mixed_model_table(results: Results) -> Table:
             for term, names in levels.items()
         }
         fit = fit_mixed_model(rows, there, results.settings.level)
-        frames.append(_rows(fit, kind, levels, bounds))
+        effects.update(fit.deviations)
+        frames.append(_rows(fit, kind, there, bounds))
         panels.append(_panel(fit, frames[-1], kind))
     return Table.of(
         "mixed_model",
         pd.concat(frames, ignore_index=True),
         panels,
         **results.words,
-        within=WITHIN if several else "",
-        compared=f", models with {model_label(levels['model'][0])}" if several else "",
+        within=BASELINE if WITHIN in effects else "",
+        compared=f", models with {model_label(first)}" if others else "",
         whisker=f"{WHISKER:g}",
         limited=f"{limits.limited} of {len(gains)}",
     )

@@ -20,6 +20,7 @@ from tabpet.analysis.gains import significance_table
 from tabpet.analysis.headline import Headline, main_effects
 from tabpet.analysis.mixed import mixed_model_table
 from tabpet.analysis.results import TRANSFORMERS, Results
+from tabpet.analysis.selection import scored_runs
 from tabpet.analysis.sentences import load_template, write_sentences
 from tabpet.analysis.study import Study
 from tabpet.data.summary import dataset_warnings
@@ -84,7 +85,7 @@ def render_page(
         tasks=pd.Series(results.tasks).value_counts(),
         learners=[model_label(model) for model in results.scores["model"].unique()],
         encodings=[encoding_label(name) for name in learned["encoding"].unique()],
-        n_scored=results.methods["dataset"].nunique(),
+        n_scored=scored_runs(results.scores)["dataset"].nunique(),
         repeats=_repeats(results.scores),
         rows=result_rows(results).to_dict("records"),
         main_encoding=encoding_label(results.settings.main_encoding),

@@ -5,6 +5,7 @@ import io
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -542,6 +543,13 @@ def test_few_datasets_or_no_sizes_give_no_mixed_model():
     assert list(table.data["term"].unique()) == ["intercept", "size"]
     assert "models within" not in table.caption and "models with" not in table.caption
     check_latex(table.to_latex())
+    # Two models with one encoding each: no effect of models within a dataset can be told.
+    others = [replace(run, model="saint") for run in small_runs(6)]
+    two = Results(runs_frame([*small_runs(6), *others]), QUICK, datasets=datasets_frame())
+    table = MAKERS["mixed_model"](two)
+    assert table.data["sd_models_within_a_dataset"].isna().all()
+    assert "models within" not in table.caption
+    assert "models with FT-Transformer" in table.caption
 
 
 @pytest.mark.filterwarnings("error")
