@@ -119,4 +119,4 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise FileError(f"{path} is no JSON ({error}). Delete it and run again.") from None
+        raise FileError(f"{path} is no JSON ({error}). Delete it and run again.") from error

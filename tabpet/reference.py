@@ -9,8 +9,10 @@ import json
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +45,7 @@ BLOCKS = {
 INPUTS = ("scores.parquet", "datasets.csv", "graphs.csv")  # what the rest is made from
 # What decides a cell besides its `run_settings`.
 _OF_CELLS = {"prepare", "nodes", "graph_methods", "encoding", "alphas"}
+_ABOUT = {"planned", "finished", "hours", "digests", "settings"}  # what is asked of an `about.json`
 FIGURE = "null_controls"  # that README and docs show; the page holds all
 RUN = ["dataset", "split", "model", "encoding", "seed", "alpha"]
 _SHOWN = 20  # runs that are listed one by one
@@ -77,6 +80,8 @@ def reference(
     folder, place = SHIPPED / block, results or Path("results")
     if place.exists() and not place.is_dir():
         raise TabpetError(f"{place} is not a folder: name the results folder of a run.")
+    if (ship or restore) and place.absolute().name != "results":
+        raise TabpetError(f"{place} should be a run's folder `results`.")
     if ship:
         ship_block(place, folder, block_settings(block))
         console.print(f"wrote {folder}")
@@ -94,8 +99,7 @@ def reference(
     own = place / "scores.parquet"
     if ship or (results is None and not own.is_file()):
         return
-    shipped = _read_scores(folder / "scores.parquet")
-    print_comparison(compare_runs(_read_scores(own), shipped), own)
+    print_comparison(compare_runs(_own_scores(own), _shipped_scores(folder)), own)
 
 
 def block_settings(block: str) -> dict[str, Any]:
@@ -104,8 +108,8 @@ def block_settings(block: str) -> dict[str, Any]:
     return read_settings(*configs).model_dump(mode="json", exclude={"fetch", "catalogs"})
 
 
-def _read_scores(path: Path) -> "pd.DataFrame":
-    """The scores of a run or a block."""
+def _own_scores(path: Path) -> "pd.DataFrame":
+    """The scores of a run."""
     import pyarrow as pa
 
     from tabpet.runs import read_runs
@@ -121,22 +125,50 @@ def _read_scores(path: Path) -> "pd.DataFrame":
         raise TabpetError(f"{path} can't be read as scores ({error}).") from None
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Name a file of a block that is damaged or gone, and what to do about it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, ValueError, LookupError, TypeError, OSError) as error:
+        raise TabpetError(
+            f"{path} is damaged or gone ({error.__cause__ or error}). Take the folder back from "
+            "version control, or remove it to begin anew."
+        ) from None
+
+
+def _shipped_scores(folder: Path) -> "pd.DataFrame":
+    """The scores of a block."""
+    from tabpet.runs import read_runs
+
+    with _reading(folder / "scores.parquet"):
+        return read_runs(folder / "scores.parquet")
+
+
 def print_headline(path: Path) -> None:
     """The verdict of a run and the reasons for it."""
-    headline = read_json(path)
-    console.print(f"[bold]{escape(headline['verdict'])}[/]")
-    for line in headline["lines"]:
+    with _reading(path):
+        headline = read_json(path)
+        verdict, lines = headline["verdict"], headline["lines"]
+    console.print(f"[bold]{escape(verdict)}[/]")
+    for line in lines:
         console.print(f"- {line}", markup=False)
 
 
 def read_about(folder: Path) -> dict[str, Any]:
     """What a shipped block was made from."""
-    if not (folder / "about.json").is_file():
+    if not folder.is_dir():
         raise TabpetError(
-            f"There is no {folder / 'about.json'}: the reference results come with a checkout of "
-            "the repository, not with the installed package."
+            f"There is no {folder}: the reference results come with a checkout of the repository, "
+            "not with the installed package."
         )
-    return read_json(folder / "about.json")
+    with _reading(folder / "about.json"):
+        about = read_json(folder / "about.json")
+        if lacking := _ABOUT - about.keys():
+            raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+    return about
 
 
 def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None:
@@ -147,11 +179,10 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
     """
     from tabpet.analysis.collect import collect_existing
 
-    if results.resolve().name != "results":
-        raise TabpetError(f"{results} should be a run's folder `results`.")
+    _bring_back(folder)
     chosen, catalog = load_settings(settings), read_catalogs([ROOT / "datasets.csv"])
     rows = [catalog[name] for name in select_datasets(catalog, chosen.datasets, chosen.exclude)]
-    there = collect_existing(chosen, rows, results.resolve().parent)
+    there = collect_existing(chosen, rows, results.absolute().parent)
     outdated = there.scores[there.scores["status"] == "outdated"]
     if len(outdated):
         reason = outdated["reason"].iloc[0].partition(";")[0]
@@ -170,23 +201,48 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
 
 def put_block(made: Path, folder: Path, settings: Mapping[str, Any]) -> None:
     """Make a block of its inputs, in the place of the one that is there, whose cells it keeps."""
-    if (folder / "about.json").is_file():
-        check_settings(folder, settings)
-        keep_finished(folder, made)
+    if folder.exists():
+        check_block(folder, settings)
+        keep_shipped(folder, made)
     make_block(made, made, settings)
-    shutil.rmtree(folder, ignore_errors=True)
-    made.replace(folder)
+    try:
+        if folder.exists():
+            folder.replace(_old(folder))
+        made.replace(folder)
+    except OSError as error:
+        raise TabpetError(
+            f"Could not replace {folder}: {error.strerror or error}. Nothing was changed there."
+        ) from None
+    finally:
+        _bring_back(folder)
 
 
-def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """See that what a block has finished was made with these settings."""
+def _old(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def _bring_back(folder: Path) -> None:
+    """Bring back the block that a killed command has set aside; remove one that was replaced."""
+    old = _old(folder)
+    if old.exists() and not folder.exists():
+        old.replace(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def check_block(folder: Path, settings: Mapping[str, Any]) -> None:
+    """See that a block is as it was written, and what it has finished made with these settings."""
+    about = read_about(folder)
+    for name in INPUTS:
+        with _reading(folder / name):
+            if file_digest(folder / name) != about["digests"][name]:
+                raise ValueError("its digest is not the one in about.json")
     chosen, catalog = load_settings(settings), read_catalogs([ROOT / "datasets.csv"])
     old, new = (
         some.model_dump(mode="json", include=_OF_CELLS)
-        for some in (load_settings(read_about(folder)["settings"]), chosen)
+        for some in (load_settings(about["settings"]), chosen)
     )
     differences = [describe_differences(old, new)]
-    runs = _read_scores(folder / "scores.parquet").dropna(subset="provenance")
+    runs = _shipped_scores(folder).dropna(subset="provenance")
     for run in runs.drop_duplicates(["dataset", "model", "encoding", "provenance"]).to_dict(
         "records"
     ):
@@ -199,51 +255,63 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         )
 
 
-def keep_finished(shipped: Path, made: Path) -> None:
-    """Add to the inputs of a block the cells that another has finished besides."""
+def keep_shipped(shipped: Path, made: Path) -> None:
+    """Add to the inputs of a block the cells of which another has more."""
     import pandas as pd
 
-    own, other = (_read_scores(folder / "scores.parquet") for folder in (made, shipped))
-    finished, kept = (
-        set(runs.set_index(RUN[:-1]).index[_is_finished(runs)]) for runs in (own, other)
-    )
-    cells = pd.MultiIndex.from_frame(own[RUN[:-1]])
-    order = {cell: place for place, cell in enumerate(cells.unique())}  # that of the plan
-    kept = (kept - finished) & set(order)
-    if not kept:
+    own, other = (_shipped_scores(folder) for folder in (made, shipped))
+    there, before = _outcomes(own), _outcomes(other)
+    order = {cell: place for place, cell in enumerate(there.index)}  # that of the plan
+    more = before[before > there.reindex(before.index, fill_value=0)]
+    kept = more[more.index.isin(order)].index
+    if left_out := len(more) - len(kept):
+        gone = f"left out {count(left_out, 'shipped cell')} that the config no longer plans"
+        console.print(gone, markup=False)
+    if kept.empty:
         return
-    of_other = pd.MultiIndex.from_frame(other[RUN[:-1]])
+    cells, of_other = (pd.MultiIndex.from_frame(runs[RUN[:-1]]) for runs in (own, other))
     joined = pd.concat([own[~cells.isin(kept)], other[of_other.isin(kept)]])
     place = pd.MultiIndex.from_frame(joined[RUN[:-1]]).map(order)
     joined = joined.iloc[place.argsort(kind="stable")]
     _check_splits(joined)
     write_parquet(joined, made / "scores.parquet")
+    uses = [(cell.dataset, str(cell.split), cell.graph) for cell in starmap(Cell, kept)]
     splits = {(cell[0], str(cell[1])): place for cell, place in reversed(order.items())}
     for name, key in (
         ("datasets.csv", ["dataset", "split"]),
         ("graphs.csv", ["dataset", "split", "method"]),
     ):
-        tables = [_read_texts(folder / name) for folder in (made, shipped)]
-        table = pd.concat(tables)
+        used = {use[: len(key)] for use in uses}
+        new, old = (_read_texts(folder / name) for folder in (made, shipped))
+        table = pd.concat([old[[row in used for row in _rows(old, key)]], new, old])
         if table.empty:  # of folders that hold run files alone
             continue
         table = table.drop_duplicates(key)
         place = pd.MultiIndex.from_frame(table[["dataset", "split"]]).map(splits)
-        write_text(table.iloc[place.argsort(kind="stable")].to_csv(index=False), made / name)
+        table = table.iloc[place.argsort(kind="stable")]
+        write_text(table.to_csv(index=False), made / name)
 
 
 def _read_texts(path: Path) -> "pd.DataFrame":
     """A table as it is written; without columns where a run had nothing to write."""
     import pandas as pd
 
-    if not path.read_text(encoding="utf-8").strip():
-        return pd.DataFrame()
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    with _reading(path):
+        if not path.read_text(encoding="utf-8").strip():
+            return pd.DataFrame()
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
-def _is_finished(runs: "pd.DataFrame") -> "pd.Series[bool]":
-    """Whether the cell of a run has ended well with all of its alphas."""
-    return (runs["status"] == "ok").groupby([runs[name] for name in RUN[:-1]]).transform("all")
+def _rows(table: "pd.DataFrame", columns: list[str]) -> list[tuple[str, ...]]:
+    """Rows as tuples; none of a table without columns."""
+    return [] if table.empty else list(table[columns].itertuples(index=False, name=None))
+
+
+def _outcomes(runs: "pd.DataFrame") -> "pd.Series[int]":
+    """Of every cell, in order: 2 if all its alphas ended well, 1 if anything came of it, else 0."""
+    by_cell = runs["status"].groupby([runs[name] for name in RUN[:-1]], sort=False)
+    nothing = by_cell.agg(lambda status: status.isin(["missing", "outdated"]).all())
+    return by_cell.agg(lambda status: (status == "ok").all()).astype(int) + ~nothing
 
 
 def _check_splits(runs: "pd.DataFrame") -> None:
@@ -318,8 +386,10 @@ def restore_cells(folder: Path, results: Path) -> tuple[int, int]:
     from tabpet.trees.tuning import tabulate_trials
 
     read_about(folder)
+    with _reading(folder / "scores.parquet"):
+        shipped = stored_runs(folder / "scores.parquet")
     cells: dict[Cell, list[Run]] = defaultdict(list)
-    for run in stored_runs(folder / "scores.parquet"):
+    for run in shipped:
         cells[Cell(run.dataset, run.split, run.model, run.encoding, run.seed)].append(run)
     laid = there = 0
     for cell, runs in cells.items():

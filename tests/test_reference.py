@@ -341,14 +341,73 @@ def test_runs_of_another_block_or_of_other_settings_are_not_shipped(tmp_path, sh
         command(run_files(tmp_path / "none", "cloud", set()), "--ship")
 
 
-def test_only_the_results_folder_of_a_run_is_shipped(tmp_path):
-    with pytest.raises(TabpetError, match="folder `results`"):
-        command(tmp_path, "--ship")
+def test_a_block_goes_with_the_results_folder_of_a_run(tmp_path):
+    for option in ("--ship", "--restore"):
+        with pytest.raises(TabpetError, match="folder `results`"):
+            command(tmp_path, option)
+    assert not list(tmp_path.iterdir())
     file = tmp_path / "file"
     file.touch()
     for option in ("--ship", "--restore"):
         with pytest.raises(TabpetError, match="is not a folder"):
             command(file, option)
+
+
+def test_a_results_folder_may_be_a_link(tmp_path, shipped_copy):
+    results = run_files(tmp_path / "run", "cloud", {42})
+    results.replace(tmp_path / "run/scratch")
+    results.symlink_to(tmp_path / "run/scratch")
+    command(results, "--block", "cloud", "--ship")
+    assert read_about(shipped_copy / "cloud")["finished"] == 36
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:500])
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink, lambda path: path.write_text("{}")])
+@pytest.mark.parametrize("name", ["about.json", "headline.json", "scores.parquet", "graphs.csv"])
+def test_a_damaged_block_is_named_and_nothing_of_it_is_lost(name, damage, tmp_path, shipped_copy):
+    block = shipped_copy / "cloud"
+    damage(block / name)
+    before = {path: path.read_bytes() for path in block.rglob("*") if path.is_file()}
+    run = run_files(tmp_path / "run", "cloud", {42}), "--block", "cloud"
+    uses = {
+        "about.json": [(), ("--ship",), ("--restore",)],
+        "headline.json": [()],
+        "scores.parquet": [("--ship",), ("--restore",)],
+        "graphs.csv": [("--ship",)],
+    }
+    for options in uses[name]:
+        with pytest.raises(TabpetError, match=f"{name} is damaged or gone .* version control"):
+            command(*run, *options)
+    after = {path: path.read_bytes() for path in block.rglob("*") if path.is_file()}
+    assert before == after
+    assert not list(shipped_copy.glob(".cloud*"))
+
+
+def test_a_block_that_was_set_aside_by_a_killed_command_comes_back(tmp_path, shipped_copy):
+    block = shipped_copy / "cloud"
+    block.replace(shipped_copy / ".cloud.old")
+    command(run_files(tmp_path / "run", "cloud", {42}), "--block", "cloud", "--ship")
+    assert read_about(block)["finished"] == 36
+    assert not list(shipped_copy.glob(".cloud*"))
+
+
+def test_a_block_stays_where_it_cannot_be_replaced(tmp_path, shipped_copy, monkeypatch):
+    results = run_files(tmp_path / "run", "cloud", {42})
+    replace = Path.replace
+
+    def fails(path: Path, target: Path) -> Path:
+        if path.name == ".cloud.tmp":
+            raise OSError(39, "Directory not empty")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(TabpetError, match="Could not replace .*cloud: Directory not empty"):
+        command(results, "--block", "cloud", "--ship")
+    assert read_about(shipped_copy / "cloud")["finished"] == 36
+    assert not list(shipped_copy.glob(".cloud*"))
 
 
 def inputs_with(folder: Path, datasets: set[str], test_score: float | None = None) -> Path:
@@ -397,6 +456,46 @@ def test_a_block_keeps_what_is_shipped_and_did_not_run_again(tmp_path):
         ]
 
 
+def test_rows_of_graphs_and_splits_are_those_of_the_cells(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    put_block(inputs_with(tmp_path / "one", {"cloud"}), tmp_path / "main", settings)
+    # A run that has made cloud's graphs in another way and finished none of its cells.
+    made = inputs_with(tmp_path / "two", {"cmc"})
+    for name in ("datasets.csv", "graphs.csv"):
+        table = pd.read_csv(SHIPPED / "main" / name, dtype=str, keep_default_na=False)
+        other = table[table["dataset"].isin(["cloud", "cmc"])].copy()
+        column = "train" if name == "datasets.csv" else "n_edges"
+        other[column] = "777"
+        other.to_csv(made / name, index=False)
+    put_block(made, tmp_path / "main", settings)
+    for name, column in (("datasets.csv", "train"), ("graphs.csv", "n_edges")):
+        table = pd.read_csv(tmp_path / "main" / name)
+        other = table[column] == 777
+        assert set(table[other]["dataset"]) == {"cmc"} and set(table[~other]["dataset"]) == {
+            "cloud"
+        }
+
+
+def test_a_shipped_cell_that_failed_stays_until_it_runs_again(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    one = inputs_with(tmp_path / "one", {"cloud"})
+    runs = read_runs(one / "scores.parquet")
+    cell = (runs["dataset"] == "cloud") & (runs["split"] == 1) & (runs["encoding"] == "spearman")
+    failed = cell & (runs["alpha"] == 5)
+    runs.loc[failed, ["status", "reason"]] = ["error", "it burned"]
+    runs.loc[failed, ["val_score", "test_score"]] = pd.NA
+    write_parquet(runs, one / "scores.parquet")
+    put_block(one, tmp_path / "main", settings)
+    put_block(inputs_with(tmp_path / "two", {"cmc"}), tmp_path / "main", settings)
+    after = read_runs(tmp_path / "main/scores.parquet")
+    kept = after[(after["dataset"] == "cloud") & (after["split"] == 1)]
+    kept = kept[kept["encoding"] == "spearman"]
+    assert list(kept["status"]) == ["ok"] * 5 + ["error"] and kept["reason"].iloc[-1] == "it burned"
+    put_block(inputs_with(tmp_path / "three", {"cloud"}), tmp_path / "main", settings)
+    after = read_runs(tmp_path / "main/scores.parquet")
+    assert set(after.loc[after["dataset"] == "cloud", "status"]) == {"ok"}
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -417,18 +516,23 @@ def test_cells_of_other_settings_are_not_kept_beside_new_ones(changed, named, tm
     assert read_about(tmp_path / "main")["finished"] == 27
 
 
-def test_settings_that_change_no_cell_lose_none(tmp_path):
+def test_settings_that_change_no_cell_lose_none(tmp_path, capsys):
     settings = read_about(SHIPPED / "main")["settings"]
     put_block(inputs_with(tmp_path / "one", {"cloud"}), tmp_path / "main", settings)
     older = read_about(tmp_path / "main")
     del older["settings"]["nodes"]["max_levels"]  # as if a later version had brought it
     write_json(older, tmp_path / "main/about.json")
     changed = {**settings, "bundle_minutes": 5.0, "references": ["linear"]}
-    put_block(inputs_with(tmp_path / "two", {"cmc"}), tmp_path / "main", changed)
+    made = inputs_with(tmp_path / "two", {"cmc"})
+    runs = read_runs(made / "scores.parquet")
     # XGBoost and CatBoost as they come, on three splits each, are no longer planned.
+    gone = runs["model"].isin(["xgboost", "catboost"]) & (runs["encoding"] == "default")
+    write_parquet(runs[~gone], made / "scores.parquet")
+    put_block(made, tmp_path / "main", changed)
+    assert "left out 6 shipped cells that the config no longer plans" in capsys.readouterr().out
     runs = read_runs(tmp_path / "main/scores.parquet")
-    kept = runs[runs["status"] == "ok"].groupby("dataset")["model"].nunique()
-    assert dict(kept) == {"cloud": 4, "cmc": 4}
+    kept = runs[runs["status"] == "ok"].drop_duplicates(reference.RUN[:-1])["dataset"]
+    assert dict(kept.value_counts()) == {"cloud": 21, "cmc": 21}
 
 
 def test_cells_of_different_splits_are_not_shipped_together(tmp_path):
@@ -472,14 +576,15 @@ def test_a_folder_that_is_named_has_scores_to_compare(tmp_path):
 
 
 def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
+    results = tmp_path / "results"
     shipped = read_runs(SHIPPED / "main/scores.parquet")
     cells = shipped.groupby(["dataset", "split", "model", "encoding", "seed"])
     whole = {Cell(*key): rows for key, rows in cells if (rows["status"] == "ok").all()}
     own = next(cell for cell in whole if cell.graph)
-    kept = tmp_path / own.journal.relative_to("results")
+    kept = tmp_path / own.journal
     kept.parent.mkdir(parents=True)
     kept.touch()  # what this machine has trained itself stays
-    text = command(tmp_path, "--restore")
+    text = command(results, "--restore")
     assert f"laid {len(whole) - 1} finished cells of" in text and "1 were there already" in text
     assert kept.stat().st_size == 0
     del whole[own]
@@ -487,16 +592,16 @@ def test_a_run_goes_on_from_the_cells_that_are_shipped(tmp_path):
         provenance = json.loads(rows["provenance"].iloc[0])
         other = {**provenance, "settings": {}}
         if cell.graph:
-            journal = Journal(tmp_path / cell.journal.relative_to("results"))
+            journal = Journal(tmp_path / cell.journal)
             restored = journal.load(provenance).runs
             assert [run.test_score for run in restored] == list(rows["test_score"])
             assert journal.load(other).runs == []
         else:
             # What a job asks before it leaves a cell alone.
-            path = tmp_path / cell.run.relative_to("results")
+            path = tmp_path / cell.run
             assert is_current(path, provenance, [None])
             assert not is_current(path, other, [None])
-            trials = tmp_path / cell.trials.relative_to("results")
+            trials = tmp_path / cell.trials
             assert trials.is_file() == (cell.encoding == "tuned")
 
 

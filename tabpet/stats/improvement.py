@@ -10,14 +10,14 @@ from tabpet.stats.values import SAME, Values, direction, split_missing
 def improvement(task: str | Values, base: float | Values, score: float | Values) -> np.ndarray:
     """Percent by which `score` is better than `base`, whatever the direction of the metric.
 
-    NaN where the base is 0: there is nothing to compare with. Scores that differ by rounding alone
-    are equal. There may be a task for each score.
+    NaN where the base is 0 or infinite: there is nothing to compare with. Scores that differ by
+    rounding alone are equal. There may be a task for each score.
     """
     base, score = np.asarray(base, dtype=float), np.asarray(score, dtype=float)
     gain = direction(task) * (score - base)
     base, gain = np.broadcast_arrays(base, np.where(np.abs(gain) <= SAME * np.abs(base), 0.0, gain))
     out = np.full(base.shape, np.nan)
-    return 100 * np.divide(gain, base, out=out, where=base != 0)
+    return 100 * np.divide(gain, base, out=out, where=(base != 0) & np.isfinite(base))
 
 
 def relative_difference(task: str, score: Values, other: Values) -> np.ndarray:

@@ -40,6 +40,10 @@ def test_what_rounding_adds_is_no_improvement():
     assert improvement("regression", 0.3, 0.3 * (1 - 1e-11)) == pytest.approx(1e-9, rel=1e-3)
 
 
+def test_nothing_is_compared_with_an_infinite_score():
+    assert np.isnan(improvement("regression", np.inf, 1.0))
+
+
 def test_summary_counts_what_is_missing():
     summary = summarize([4.0, -1.0, np.nan, 0.0, 1.0])
     assert (summary.datasets, summary.missing) == (4, 1)
