@@ -18,6 +18,10 @@ from tabpet.stats import compare, higher_wins, holm, summarize, wilcoxon
 
 SCOPES = {**TASKS, "all": "All datasets"}
 OVERALL = "overall"
+POOLED = (
+    "Overall: pairs of several models per dataset, pooled as the paper does; they are not "
+    "independent, so its tests and intervals are too sure. "
+)
 NO_GAIN = "no dataset has an improvement: every baseline is 0"
 
 Treatment = tuple[str, str]  # model and encoding
@@ -44,7 +48,8 @@ def significance_table(results: Results) -> Table:
     data.insert(list(data).index("p") + 1, "p_holm", holm(data["p"]))
     labels = ["Overall" if model == OVERALL else model_label(model) for model in data["model"]]
     panels = panels_by_scope("significance", data.set_axis(labels), "Model")
-    return Table.of("significance", data, panels, **results.words)
+    words = {**results.words, "pooled": POOLED if OVERALL in pooled else ""}
+    return Table.of("significance", data, panels, **words)
 
 
 def _tested(results: Results, gains: pd.DataFrame) -> dict[str, Any]:

@@ -227,12 +227,12 @@ def test_it_says_how_often_everything_was_trained(pairs, words):
     pictures = dict.fromkeys(FIGURES, MINIMAL_SVG)
     text = render_page(results, headline(results), pictures, {}, whereabouts="Over there.")
     assert f" {words}" in " ".join(text.split())
-    assert "2 datasets, 1 of them with results (2 regression)" in text
+    assert "2 datasets (2 regression), 1 of them with results, 1 learner" in " ".join(text.split())
     assert "Over there.</p></footer>" in text
     only_base = Run("e", split, "saint", "spearman", seed, "regression", 0.0, 1.0, 2.0)
     results = Results(runs_frame([*runs, only_base]))
     text = render_page(results, headline(results), pictures, {}, whereabouts="")
-    assert "2 datasets (2 regression)" in text
+    assert "2 datasets (2 regression), 1 learner" in " ".join(text.split())
 
 
 def test_jobs_that_failed_alike_share_a_line(results):

@@ -185,7 +185,9 @@ def test_references_alone_agree_with_no_cell_of_the_paper(dataset):
 
 
 def test_pairs_that_are_not_independent_are_called_so(tables):
-    assert "not independent" in tables["significance"].caption
+    assert "Overall: pairs of several models" in tables["significance"].caption
+    one = Results(runs_frame([run for run in small_runs() if run.model == "ft_transformer"]), QUICK)
+    assert "Overall" not in MAKERS["significance"](one).caption
 
 
 @pytest.mark.filterwarnings("error")
