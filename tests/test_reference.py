@@ -178,7 +178,7 @@ def test_the_docs_say_what_an_alpha_for_each_split_by_test_gains():
         errors = errors_of_the_main_block().loc[encoding]
         best = errors.groupby(["dataset", "split"]).apply(at_least, "test_score")
         gains.append(median_gain(errors["test_score"].xs(0.0, level="alpha"), best))
-    words = "would give {} % if the test rows chose it (random {} %, shuffled {} %)"
+    words = "the median would be {} % (random {} %, shuffled {} %)"
     assert words.format(*gains) in prose
 
 
