@@ -199,6 +199,7 @@ _NO_MEMORY = (
     "bad_alloc",
     "bad allocation",
     "can't allocate memory",
+    "could not create a primitive",  # oneDNN's, which is used where it has shown that it can
     "not enough memory",
     "out of memory",
 )

@@ -30,7 +30,17 @@ def _is_wide_amd() -> bool:
     return wide and cpu.is_file() and "AuthenticAMD" in cpu.read_text(errors="replace")
 
 
-_BY_ONEDNN = HAS_ONEDNN and _is_wide_amd()
+def _onednn_works() -> bool:
+    """Whether oneDNN may make code here; a hardened system forbids it."""
+    one = torch.ones(64, 64)
+    try:
+        torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "")
+    except RuntimeError:
+        return False
+    return True
+
+
+_BY_ONEDNN = HAS_ONEDNN and _is_wide_amd() and _onednn_works()
 
 
 class MemberLinear(nn.Module):
@@ -92,6 +102,7 @@ def _by_onednn(x: Tensor, weight: Tensor) -> bool:
 
 def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """(members, n, k) times (members, k, m), member by member."""
+    a, b = _unrepeated(a), _unrepeated(b)
     biases = [None] * len(a) if bias is None else bias
     products = (
         torch.ops.mkldnn._linear_pointwise(left, right.mT, shift, "none", [], "")
@@ -103,6 +114,11 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     for place, product in zip(result, products, strict=True):  # one beside the result, not all
         place.copy_(product)
     return result
+
+
+def _unrepeated(x: Tensor) -> Tensor:
+    """Without strides of 0, as gradients of sums have them: oneDNN is hundreds of times slower."""
+    return x.contiguous() if 0 in x.stride() else x
 
 
 class MemberLayerNorm(nn.Module):

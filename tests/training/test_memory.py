@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tabpet.models import layers
 from tabpet.runs import is_out_of_memory
 from tabpet.training import memory
 
@@ -26,6 +27,7 @@ def test_real_errors_of_a_full_memory_are_recognised():
     assert not is_out_of_memory(other.value)
     assert is_out_of_memory(RuntimeError("std::bad_alloc"))
     assert is_out_of_memory(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
+    assert is_out_of_memory(RuntimeError("could not create a primitive"))
     library = "libgomp.so.1: cannot allocate memory in static TLS block"  # another try won't help
     assert not is_out_of_memory(ImportError(library))
 
@@ -44,6 +46,27 @@ def resident_mb() -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     [line] = [line for line in lines if line.startswith("VmRSS")]
     return int(line.split()[1]) // 1000
+
+
+@LINUX
+@pytest.mark.skipif(not layers.HAS_ONEDNN, reason="this torch has no oneDNN")
+def test_products_that_lack_memory_say_so():
+    code = """
+import torch
+from tabpet.models.layers import OneDNNLinear
+from tabpet.runs import is_out_of_memory
+from tabpet.training import memory
+memory.keep_freed_memory()
+operands = torch.ones(1, 100, 512), torch.ones(1, 512, 1536)
+with memory.bounded_memory(1):
+    try:
+        for _ in range(1000):
+            operands += (OneDNNLinear.apply(*operands[:2], None),)
+    except (RuntimeError, MemoryError) as error:
+        print(is_out_of_memory(error), error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout.startswith("True "), done.stdout + done.stderr
 
 
 @LINUX
