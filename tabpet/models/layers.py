@@ -32,7 +32,7 @@ def _is_wide_amd() -> bool:
 
 def _onednn_works() -> bool:
     """Whether oneDNN may make code here; a hardened system forbids it."""
-    one = torch.ones(64, 64)
+    one = torch.ones(64, 64, dtype=torch.float32, device="cpu")
     try:
         torch.ops.mkldnn._linear_pointwise(one, one, None, "none", [], "")
     except RuntimeError:
@@ -102,7 +102,8 @@ def _by_onednn(x: Tensor, weight: Tensor) -> bool:
 
 def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """(members, n, k) times (members, k, m), member by member."""
-    a, b = _unrepeated(a), _unrepeated(b)
+    if not (b[0].is_contiguous() or b[0].mT.is_contiguous()):
+        b = b.contiguous()  # a slice or an expanded number; oneDNN is hundreds of times slower
     biases = [None] * len(a) if bias is None else bias
     products = (
         torch.ops.mkldnn._linear_pointwise(left, right.mT, shift, "none", [], "")
@@ -114,11 +115,6 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     for place, product in zip(result, products, strict=True):  # one beside the result, not all
         place.copy_(product)
     return result
-
-
-def _unrepeated(x: Tensor) -> Tensor:
-    """Without strides of 0, as gradients of sums have them: oneDNN is hundreds of times slower."""
-    return x.contiguous() if 0 in x.stride() else x
 
 
 class MemberLayerNorm(nn.Module):

@@ -166,6 +166,24 @@ def test_a_product_by_onednn_is_that_of_each_member(
 
 
 @needs_onednn
+def test_onednn_gets_no_slices_to_multiply_by(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(layers, "_BY_ONEDNN", True)
+    monkeypatch.setattr(layers, "_WORTH_ONEDNN", 0)
+    product, packed = torch.ops.mkldnn._linear_pointwise, []
+
+    def watched(left: Tensor, right: Tensor, *more: object) -> Tensor:
+        packed.append(right.is_contiguous() or right.mT.is_contiguous())
+        return product(left, right, *more)
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", watched)
+    layer, other = (apart(MemberLinear(Members(2, 1), 8, 6)) for _ in range(2))
+    x = torch.randn(2, 5, 4, 8, requires_grad=True)
+    layer(x).sum().backward()  # the gradient is one number, expanded
+    torch.cat([layer(x[:, :, :1]), other(x)], dim=2).square().sum().backward()  # a slice of it
+    assert packed == [True] * 18
+
+
+@needs_onednn
 def test_a_member_alone_has_the_same_products_to_the_last_digit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(layers, "_BY_ONEDNN", True)
     together, alone = (MemberLinear(Members(n, 1), 192, 192) for n in (3, 1))

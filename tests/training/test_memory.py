@@ -28,6 +28,8 @@ def test_real_errors_of_a_full_memory_are_recognised():
     assert is_out_of_memory(RuntimeError("std::bad_alloc"))
     assert is_out_of_memory(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
     assert is_out_of_memory(RuntimeError("could not create a primitive"))
+    unknown = "could not create a primitive descriptor for the inner product"
+    assert not is_out_of_memory(RuntimeError(unknown))
     library = "libgomp.so.1: cannot allocate memory in static TLS block"  # another try won't help
     assert not is_out_of_memory(ImportError(library))
 
