@@ -5,14 +5,16 @@ headline, figures, page. Nothing but the scores and the descriptions of tables a
 copied, so a test can make a block again and see that it has not drifted from the code.
 """
 
+import fcntl
 import json
+import os
 import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import starmap
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +28,7 @@ from tabpet.errors import TabpetError
 from tabpet.files import file_digest, read_json, write_json, write_parquet, write_text
 from tabpet.formats import count
 from tabpet.places import ROOT
-from tabpet.plan import Cell, describe_differences, run_settings
+from tabpet.plan import Cell, describe_differences, planned_cells, run_settings
 from tabpet.registry import TUNED
 from tabpet.settings import load_settings, read_settings
 
@@ -77,13 +79,15 @@ def reference(
         raise TabpetError(f"There is no block {block!r}; blocks are {', '.join(BLOCKS)}.")
     if ship and restore:
         raise TabpetError("--ship makes a block and --restore takes it back: give one of them.")
-    folder, place = SHIPPED / block, results or Path("results")
+    folder, place = (SHIPPED / block).resolve(), results or Path("results")
     if place.exists() and not place.is_dir():
         raise TabpetError(f"{place} is not a folder: name the results folder of a run.")
     if (ship or restore) and place.absolute().name != "results":
         raise TabpetError(f"{place} should be a run's folder `results`.")
+    bring_back(folder)
     if ship:
-        ship_block(place, folder, block_settings(block))
+        with _alone(folder):
+            ship_block(place, folder, block_settings(block))
         console.print(f"wrote {folder}")
     if restore:
         laid, there = restore_cells(folder, place)
@@ -179,7 +183,11 @@ def ship_block(results: Path, folder: Path, settings: Mapping[str, Any]) -> None
     """
     from tabpet.analysis.collect import collect_existing
 
-    _bring_back(folder)
+    if _old(folder).exists():
+        raise TabpetError(
+            f"{_old(folder)} was set aside by a command that was killed, and there is {folder} as "
+            "well. Remove the one that you do not need."
+        )
     chosen, catalog = load_settings(settings), read_catalogs([ROOT / "datasets.csv"])
     rows = [catalog[name] for name in select_datasets(catalog, chosen.datasets, chosen.exclude)]
     there = collect_existing(chosen, rows, results.absolute().parent)
@@ -214,19 +222,32 @@ def put_block(made: Path, folder: Path, settings: Mapping[str, Any]) -> None:
             f"Could not replace {folder}: {error.strerror or error}. Nothing was changed there."
         ) from None
     finally:
-        _bring_back(folder)
+        bring_back(folder)
+    shutil.rmtree(_old(folder), ignore_errors=True)
 
 
 def _old(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.old")
 
 
-def _bring_back(folder: Path) -> None:
-    """Bring back the block that a killed command has set aside; remove one that was replaced."""
-    old = _old(folder)
-    if old.exists() and not folder.exists():
-        old.replace(folder)
-    shutil.rmtree(old, ignore_errors=True)
+def bring_back(folder: Path) -> None:
+    """Bring back a block that was set aside when the command was killed."""
+    if _old(folder).exists() and not folder.exists():
+        _old(folder).replace(folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """See that nobody else makes a block beside this one at the same time."""
+    beside = os.open(folder.parent, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(beside, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TabpetError(f"Another --ship is at work in {folder.parent}.") from None
+        yield
+    finally:
+        os.close(beside)
 
 
 def check_block(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -243,6 +264,9 @@ def check_block(folder: Path, settings: Mapping[str, Any]) -> None:
     )
     differences = [describe_differences(old, new)]
     runs = _shipped_scores(folder).dropna(subset="provenance")
+    datasets = select_datasets(catalog, chosen.datasets, chosen.exclude)
+    planned = map(attrgetter(*RUN[:-1]), planned_cells(chosen, datasets))
+    runs = runs[_cells_of(runs).isin(list(planned))]
     for run in runs.drop_duplicates(["dataset", "model", "encoding", "provenance"]).to_dict(
         "records"
     ):
@@ -263,33 +287,32 @@ def keep_shipped(shipped: Path, made: Path) -> None:
     there, before = _outcomes(own), _outcomes(other)
     order = {cell: place for place, cell in enumerate(there.index)}  # that of the plan
     more = before[before > there.reindex(before.index, fill_value=0)]
-    kept = more[more.index.isin(order)].index
+    kept = more[more.index.isin(order)]
     if left_out := len(more) - len(kept):
         gone = f"left out {count(left_out, 'shipped cell')} that the config no longer plans"
         console.print(gone, markup=False)
-    if kept.empty:
-        return
-    cells, of_other = (pd.MultiIndex.from_frame(runs[RUN[:-1]]) for runs in (own, other))
-    joined = pd.concat([own[~cells.isin(kept)], other[of_other.isin(kept)]])
-    place = pd.MultiIndex.from_frame(joined[RUN[:-1]]).map(order)
-    joined = joined.iloc[place.argsort(kind="stable")]
+    parts = own[~_cells_of(own).isin(kept.index)], other[_cells_of(other).isin(kept.index)]
+    joined = pd.concat([part for part in parts if len(part)])
+    joined = joined.iloc[_cells_of(joined).map(order).argsort(kind="stable")]
     _check_splits(joined)
     write_parquet(joined, made / "scores.parquet")
-    uses = [(cell.dataset, str(cell.split), cell.graph) for cell in starmap(Cell, kept)]
+    there = there[~there.index.isin(kept.index)]
     splits = {(cell[0], str(cell[1])): place for cell, place in reversed(order.items())}
     for name, key in (
         ("datasets.csv", ["dataset", "split"]),
         ("graphs.csv", ["dataset", "split", "method"]),
     ):
-        used = {use[: len(key)] for use in uses}
         new, old = (_read_texts(folder / name) for folder in (made, shipped))
-        table = pd.concat([old[[row in used for row in _rows(old, key)]], new, old])
+        by_new, by_old = (_most(outcomes, len(key)) for outcomes in (there, kept))
+        # A row goes with the cells that came of it; where none did, the new one.
+        first = [by_old[row] > by_new[row] for row in _rows(old, key)]
+        table = pd.concat([old[first], new, old])
         if table.empty:  # of folders that hold run files alone
             continue
         table = table.drop_duplicates(key)
         place = pd.MultiIndex.from_frame(table[["dataset", "split"]]).map(splits)
-        table = table.iloc[place.argsort(kind="stable")]
-        write_text(table.to_csv(index=False), made / name)
+        table, place = table[place.notna()], place[place.notna()]
+        write_text(table.iloc[place.argsort(kind="stable")].to_csv(index=False), made / name)
 
 
 def _read_texts(path: Path) -> "pd.DataFrame":
@@ -307,11 +330,29 @@ def _rows(table: "pd.DataFrame", columns: list[str]) -> list[tuple[str, ...]]:
     return [] if table.empty else list(table[columns].itertuples(index=False, name=None))
 
 
+def _cells_of(runs: "pd.DataFrame") -> "pd.MultiIndex":
+    """The cell of every run."""
+    import pandas as pd
+
+    return pd.MultiIndex.from_frame(runs[RUN[:-1]])
+
+
 def _outcomes(runs: "pd.DataFrame") -> "pd.Series[int]":
-    """Of every cell, in order: 2 if all its alphas ended well, 1 if anything came of it, else 0."""
-    by_cell = runs["status"].groupby([runs[name] for name in RUN[:-1]], sort=False)
-    nothing = by_cell.agg(lambda status: status.isin(["missing", "outdated"]).all())
-    return by_cell.agg(lambda status: (status == "ok").all()).astype(int) + ~nothing
+    """What came of every cell, in order: more with every alpha that ended well; 0 for nothing."""
+    cells = [runs[name] for name in RUN[:-1]]
+    well = (runs["status"] == "ok").groupby(cells, sort=False).sum()
+    tried = (~runs["status"].isin(["missing", "outdated"])).groupby(cells, sort=False).any()
+    return 2 * well + tried
+
+
+def _most(outcomes: "pd.Series[int]", length: int) -> dict[tuple[str | None, ...], int]:
+    """The most that came of a cell of each split, or with a third name of each graph on it."""
+    most: dict[tuple[str | None, ...], int] = defaultdict(int)
+    for names, outcome in zip(outcomes.index, outcomes, strict=True):
+        cell = Cell(*names)
+        key = (cell.dataset, str(cell.split), cell.graph)[:length]
+        most[key] = max(most[key], outcome)
+    return most
 
 
 def _check_splits(runs: "pd.DataFrame") -> None:

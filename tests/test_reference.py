@@ -1,6 +1,8 @@
 """The shipped results are what today's code makes of the shipped scores."""
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 from itertools import groupby
@@ -412,6 +414,45 @@ def test_a_block_that_was_set_aside_by_a_killed_command_comes_back(tmp_path, shi
     assert not list(shipped_copy.glob(".cloud*"))
 
 
+def test_what_was_set_aside_is_not_thrown_away_for_what_took_its_place(tmp_path, shipped_copy):
+    results = run_files(tmp_path / "run", "cloud", {42})
+    shutil.copytree(shipped_copy / "cloud", shipped_copy / ".cloud.old")
+    with pytest.raises(TabpetError, match="set aside by a command that was killed"):
+        command(results, "--block", "cloud", "--ship")
+    assert (shipped_copy / ".cloud.old/about.json").is_file()
+    shutil.rmtree(shipped_copy / "cloud")
+    assert "36 of 36 cells" in command("--block", "cloud")  # reading finds it, too
+    assert not (shipped_copy / ".cloud.old").exists()
+
+
+def test_one_command_makes_blocks_at_a_time(tmp_path, shipped_copy):
+    results = run_files(tmp_path / "run", "cloud", {42})
+    beside = os.open(shipped_copy, os.O_RDONLY)
+    fcntl.flock(beside, fcntl.LOCK_EX)
+    with pytest.raises(TabpetError, match="Another --ship is at work"):
+        command(results, "--block", "cloud", "--ship")
+    os.close(beside)
+    command(results, "--block", "cloud", "--ship")
+
+
+def test_a_block_may_be_a_link(tmp_path, shipped_copy):
+    (shipped_copy / "cloud").replace(tmp_path / "elsewhere")
+    (shipped_copy / "cloud").symlink_to(tmp_path / "elsewhere")
+    results = run_files(tmp_path / "run", "cloud", {42})
+    for _ in range(2):
+        command(results, "--block", "cloud", "--ship")
+    assert (shipped_copy / "cloud").is_symlink()
+    assert read_about(tmp_path / "elsewhere")["finished"] == 36
+
+
+def test_descriptions_of_graphs_stay_when_every_cell_ran_elsewhere(tmp_path, shipped_copy):
+    # Their run files alone were brought here.
+    results = run_files(tmp_path / "run", "cloud", {42, 1, 2, 3})
+    before = {name: (shipped_copy / "cloud" / name).read_bytes() for name in reference.INPUTS}
+    command(results, "--block", "cloud", "--ship")
+    assert before == {name: (shipped_copy / "cloud" / name).read_bytes() for name in before}
+
+
 def test_a_block_stays_where_it_cannot_be_replaced(tmp_path, shipped_copy, monkeypatch):
     results = run_files(tmp_path / "run", "cloud", {42})
     replace = Path.replace
@@ -494,22 +535,33 @@ def test_rows_of_graphs_and_splits_are_those_of_the_cells(tmp_path):
         }
 
 
-def test_a_shipped_cell_that_failed_stays_until_it_runs_again(tmp_path):
+def with_failures(inputs: Path, alphas: set[float], status: str) -> Path:
+    """Inputs in which alphas of cloud's Spearman encodings on split 1 have failed."""
+    runs = read_runs(inputs / "scores.parquet")
+    cell = (runs["dataset"] == "cloud") & (runs["split"] == 1) & (runs["encoding"] == "spearman")
+    failed = cell & runs["alpha"].isin(alphas)
+    assert failed.sum() == len(alphas)
+    runs.loc[failed, "status"] = status
+    runs.loc[failed, "reason"] = "it burned"
+    runs.loc[failed, ["val_score", "test_score"]] = pd.NA
+    write_parquet(runs, inputs / "scores.parquet")
+    return inputs
+
+
+def test_a_shipped_cell_that_failed_stays_until_more_comes_of_it(tmp_path):
     settings = read_about(SHIPPED / "main")["settings"]
     one = inputs_with(tmp_path / "one", {"cloud"})
-    runs = read_runs(one / "scores.parquet")
-    cell = (runs["dataset"] == "cloud") & (runs["split"] == 1) & (runs["encoding"] == "spearman")
-    failed = cell & (runs["alpha"] == 5)
-    runs.loc[failed, ["status", "reason"]] = ["error", "it burned"]
-    runs.loc[failed, ["val_score", "test_score"]] = pd.NA
-    write_parquet(runs, one / "scores.parquet")
-    put_block(one, tmp_path / "main", settings)
-    put_block(inputs_with(tmp_path / "two", {"cmc"}), tmp_path / "main", settings)
+    put_block(with_failures(one, {5}, "timeout"), tmp_path / "main", settings)
+    two = inputs_with(tmp_path / "two", {"cmc"})  # cloud has not run
+    put_block(two, tmp_path / "main", settings)
+    three = inputs_with(tmp_path / "three", {"cloud"})  # and here, less came of it
+    put_block(with_failures(three, {2, 5}, "oom"), tmp_path / "main", settings)
     after = read_runs(tmp_path / "main/scores.parquet")
     kept = after[(after["dataset"] == "cloud") & (after["split"] == 1)]
     kept = kept[kept["encoding"] == "spearman"]
-    assert list(kept["status"]) == ["ok"] * 5 + ["error"] and kept["reason"].iloc[-1] == "it burned"
-    put_block(inputs_with(tmp_path / "three", {"cloud"}), tmp_path / "main", settings)
+    assert list(kept["status"]) == ["ok"] * 5 + ["timeout"]
+    assert kept["reason"].iloc[-1] == "it burned"
+    put_block(inputs_with(tmp_path / "four", {"cloud"}), tmp_path / "main", settings)
     after = read_runs(tmp_path / "main/scores.parquet")
     assert set(after.loc[after["dataset"] == "cloud", "status"]) == {"ok"}
 
@@ -551,6 +603,17 @@ def test_settings_that_change_no_cell_lose_none(tmp_path, capsys):
     runs = read_runs(tmp_path / "main/scores.parquet")
     kept = runs[runs["status"] == "ok"].drop_duplicates(reference.RUN[:-1])["dataset"]
     assert dict(kept.value_counts()) == {"cloud": 21, "cmc": 21}
+
+
+def test_a_table_that_is_no_longer_planned_goes_whole(tmp_path):
+    settings = read_about(SHIPPED / "main")["settings"]
+    put_block(inputs_with(tmp_path / "one", {"cloud", "cmc"}), tmp_path / "main", settings)
+    made = inputs_with(tmp_path / "two", set())
+    runs = read_runs(made / "scores.parquet")
+    write_parquet(runs[runs["dataset"] != "cloud"], made / "scores.parquet")
+    put_block(made, tmp_path / "main", {**settings, "exclude": ["cloud"]})
+    for name in ("datasets.csv", "graphs.csv"):
+        assert set(pd.read_csv(tmp_path / "main" / name)["dataset"]) == {"cmc"}
 
 
 def test_cells_of_different_splits_are_not_shipped_together(tmp_path):
