@@ -4,7 +4,6 @@ Whatever happens, a cell has a row per alpha: that is how a failure reaches the 
 """
 
 import logging
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -223,8 +222,6 @@ def _train(
         interrupt=watch.interrupt,
         checkpoint=replace(watch.checkpoint, fingerprint=_fingerprint(cell, table, encoding, used)),
     )
-    # What is imported with a model is not the job's to pay for.
-    pkgutil.resolve_name(MODELS.find(cell.model).network)
     # On a GPU it is the device's memory that counts, and torch knows how much that is.
     megabytes = watch.memory_mb if device.type == "cpu" else None
     with numerics(training, device), bounded_memory(megabytes):
