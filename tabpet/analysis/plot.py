@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from tabpet.files import write_text
 from tabpet.formats import tick
@@ -260,7 +260,12 @@ def spread_points(values: np.ndarray, width: float) -> np.ndarray:
 
 
 def count_axis(axes: Axes) -> None:
-    """A logarithmic x axis for counts, labelled with whole numbers."""
+    """A logarithmic x axis for counts, in whole numbers; a short one has labels at 2 and 5 too."""
+
+    def between(value: float, _: int) -> str:
+        low, high = axes.get_xlim()
+        return f"{value:,.0f}" if high < 100 * low and f"{value:.0e}"[0] in "25" else ""
+
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter(FuncFormatter(between))

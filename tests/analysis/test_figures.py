@@ -37,6 +37,21 @@ def test_every_figure_has_a_caption_and_the_report_has_the_same():
     assert {path.stem for path in (REPORT / "tables").glob("*.rst")} == set(TABLES)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "labels"),
+    [((150, 980), ["200", "500", "1,000"]), ((150, 60_000), ["1,000", "10,000"])],
+)
+def test_a_short_axis_of_counts_has_more_than_one_label(sizes, labels):
+    axes = Figure().subplots()
+    plot.count_axis(axes)
+    axes.plot(sizes, [0, 1])
+    FigureCanvasAgg(axes.figure).draw()
+    texts = [*axes.xaxis.get_majorticklabels(), *axes.xaxis.get_minorticklabels()]
+    low, high = axes.get_xlim()
+    shown = [t.get_text() for t in texts if t.get_text() and low <= t.get_position()[0] <= high]
+    assert sorted(shown) == sorted(labels)
+
+
 def crowded(axis, renderer) -> list[str]:
     """Tick labels of an axis that run into the next one."""
     low, high = sorted(axis.get_view_interval())
