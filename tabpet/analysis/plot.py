@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -248,9 +249,17 @@ def centred(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
 def legend_below(
     figure: Figure, handles: Sequence[Any] = (), columns: int = 3, **style: Any
 ) -> None:
-    """One legend for all panels: the given handles, or those of the first panel."""
+    """One legend for all panels: the given handles, or those of the first panel.
+
+    It has fewer columns where so many are wider than the figure.
+    """
     handles = handles or figure.axes[0].get_legend_handles_labels()[0]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, **style)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for ncols in range(columns, 0, -1):
+        legend = figure.legend(handles=handles, loc="outside lower center", ncols=ncols, **style)
+        if ncols == 1 or legend.get_window_extent(renderer).width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def spread_points(values: np.ndarray, width: float) -> np.ndarray:

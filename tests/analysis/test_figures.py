@@ -93,6 +93,17 @@ def test_fifty_datasets_stay_readable_and_keep_to_the_palette(name, tmp_path):
     assert_nothing_is_cut_off(drawing.figure)
 
 
+@pytest.fixture(scope="module")
+def one_model() -> Results:
+    runs = [run for run in grid.full_runs() if run.model in ("ft_transformer", "xgboost")]
+    return Results(runs_frame(runs), graphs=grid.graphs_frame(), datasets=grid.datasets_frame())
+
+
+@pytest.mark.parametrize("name", DRAWERS)
+def test_figures_of_a_single_model_are_whole(name, one_model):
+    assert_nothing_is_cut_off(plot.draw(DRAWERS[name], one_model).figure)
+
+
 @pytest.mark.parametrize("name", DRAWERS)
 def test_results_that_were_not_run_give_one_sentence(name, nothing, tmp_path):
     drawing = plot.draw(DRAWERS[name], nothing)
